@@ -61,6 +61,14 @@ MAX_YAML_DEPTH: Final = 32
 MAX_ROW_BYTES: Final = 16_000_000
 # A request of OTLP, or a file of them, unpacked: a trace with 10,000 spans has about 20 MB.
 MAX_TRACE_BYTES: Final = 100_000_000
+# What is kept of the traces of cases under way: of one, and of all together.
+MAX_TRACE_SPANS: Final = 20_000
+MAX_HELD_TRACE_BYTES: Final = 400_000_000
+# How long a case waits for its trace, and how often agents that evalmeta starts export spans, with a margin.
+TRACE_SECONDS: Final = 10.0
+TRACE_EXPORT_SECONDS: Final = 0.3
+# Cases that wait for their traces, and take no place of others.
+MAX_UNSCORED_CASES: Final = 1_000
 # A request of OTLP that evalmeta writes or sends; collectors take 4 MB or more.
 TRACE_REQUEST_CHARS: Final = 1_000_000
 MAX_COLLECTOR_REPLY_BYTES: Final = 64_000

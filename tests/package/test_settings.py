@@ -242,7 +242,7 @@ def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
     )
     subjects = load_settings(file).subjects.values()
     assert [agent.model_dump(exclude={"adapter", "environment"}) for agent in subjects] == [
-        {"command": ("node", "a.js"), "model": ""},
+        {"command": ("node", "a.js"), "model": "", "traces": False},
         {"file": Path("b.json")},
     ]
     assert refusal(file, '[subjects.A]\nadapter = "command"\ncommand = "node"\n').startswith(

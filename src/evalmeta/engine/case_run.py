@@ -6,8 +6,9 @@ import asyncio
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import coroutine
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
@@ -28,9 +29,12 @@ from evalmeta.protocol.http import is_too_long, retry_pause
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 
+    from evalmeta.engine.traced import CompletedAnswer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.evaluation import Case, Turn, WorkItem
     from evalmeta.model.generated_data import GeneratedData
+
+    Complete = Callable[[Sequence[GeneratedData]], Awaitable[Sequence[CompletedAnswer]]]
 
 _T = TypeVar("_T")
 _Given = TypeVar("_Given")
@@ -52,6 +56,18 @@ class CasePolicy:
 
 
 async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> CaseResult:
+    """Run one case and return its result, as `ask_case` does, also if its traces have to arrive first."""
+    result = await ask_case(item, subject, policy)
+    return result if isinstance(result, CaseResult) else await result.finish()
+
+
+class UnscoredCase(NamedTuple):
+    """A case that was asked, whose traces have not arrived; `finish` waits for them and scores the answers."""
+
+    finish: Callable[[], Awaitable[CaseResult]]
+
+
+async def ask_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> CaseResult | UnscoredCase:
     """Run one case and return its result; raise only CancelledError, when the run is cancelled.
 
     A case that times out, and any exception of the subject, make the case ERROR; the answers of earlier turns are
@@ -71,6 +87,8 @@ async def run_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> Case
             raise asyncio.CancelledError
         failures = attempt.failures
         if not attempt.is_retried or failures > policy.retries:
+            if attempt.complete is not None:
+                return UnscoredCase(partial(attempt.finish, item, started, error))
             return attempt.result(item, started, error)
         await asyncio.sleep(retry_pause(failures))
 
@@ -96,17 +114,9 @@ async def rescore_case(
             case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label,
             traceback=traceback, checks=checks_of(case),
         )  # fmt: skip
-    results: list[TestResult] = []
     for _ in answers:
         ledger.reuse("agent")
-    with suppress(TimeoutError):
-        await Deadline(TimeLimit(seconds)).run(_score_turns(case, answers, scorers, results))
-    not_scored = [
-        broken(expectation, _NOT_SCORED)._replace(turn=_turn_number(case, number))
-        for number, turn in enumerate(case.turns, 1)
-        for expectation in turn.expectations
-    ]
-    results += not_scored[len(results) :]
+    results = await _scored(case, answers, scorers, seconds)
     return recorded._replace(
         iteration=item.iteration, results=tuple(results), verdict=case_verdict(results), error=None, traceback="",
         checks=checks_of(case), spent=ledger.rows(),
@@ -126,10 +136,25 @@ def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[Earlier
     return None
 
 
+async def _scored(
+    case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], seconds: float
+) -> list[TestResult]:
+    """Return the results of the turns that have answers; those that are not ready in time are ERROR."""
+    results: list[TestResult] = []
+    with suppress(TimeoutError):
+        await Deadline(TimeLimit(seconds)).run(_score_turns(case, answers, scorers, results))
+    not_scored = [
+        broken(expectation, _NOT_SCORED)._replace(turn=_turn_number(case, number))
+        for number, turn in enumerate(case.turns[: len(answers)], 1)
+        for expectation in turn.expectations
+    ]
+    return results + not_scored[len(results) :]
+
+
 async def _score_turns(
     case: Case, answers: Sequence[EarlierTurn], scorers: Mapping[str, Scorer], results: list[TestResult]
 ) -> None:
-    for number, (turn, answer) in enumerate(zip(case.turns, answers, strict=True), 1):
+    for number, (turn, answer) in enumerate(zip(case.turns, answers, strict=False), 1):
         exchange = Exchange(case, answer.utterance, answer.generated, tuple(answers[: number - 1]))
         waiting = _score_turn(turn.expectations, exchange, scorers, results, turn=_turn_number(case, number))
         if waiting:
@@ -196,8 +221,8 @@ class _Attempt:
     """One attempt at a case; it keeps what is known when it fails."""
 
     __slots__ = (
-        "_answered", "_asks", "_case", "_deadline", "_earlier", "_generated", "_ledger", "_policy", "_results",
-        "_scoring", "_session", "_traceback", "_utterance", "failures", "is_retried",
+        "_answered", "_answers", "_asks", "_case", "_deadline", "_earlier", "_generated", "_ledger", "_policy",
+        "_results", "_scoring", "_session", "_traceback", "_utterance", "complete", "failures", "is_retried",
     )  # fmt: skip
 
     def __init__(self, case: Case, policy: CasePolicy, failures: int, ledger: Ledger) -> None:
@@ -209,6 +234,9 @@ class _Attempt:
         self._session: Session | None = None
         self._utterance = case.turns[0].utterance if case.turns else ""
         self._answered = 0.0
+        # Answers that are scored when `complete` has added what their traces say.
+        self._answers: list[EarlierTurn] = []
+        self.complete: Complete | None = None
         self._generated: GeneratedData | None = None
         self._earlier: list[EarlierTurn] = []
         self._scoring: Turn | None = None
@@ -259,10 +287,25 @@ class _Attempt:
             spent=self._ledger.rows(),
         )  # fmt: skip
 
+    async def finish(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
+        """Wait for the traces of the answers, score them, and return the result."""
+        completed = [] if self.complete is None else await self.complete([turn.generated for turn in self._answers])
+        answers = [turn._replace(generated=done.answer) for turn, done in zip(self._answers, completed, strict=True)]
+        for answer in answers:
+            self._ledger.answered(answer.generated.tokens, is_recorded=False)
+        results = await _scored(self._case, answers, self._policy.scorers, self._policy.limit.seconds)
+        by_turn = {_turn_number(self._case, number): done for number, done in enumerate(completed, 1)}
+        self._results = [_with_note(result, by_turn[result.turn]) for result in results]
+        if self._generated is not None and answers:
+            self._generated = answers.pop().generated
+        self._earlier = answers
+        return self.result(item, started, error)
+
     async def _send_turns(self, subject: Subject) -> None:
         case, scorers = self._case, self._policy.scorers
         session, _ = await self._paced(subject.open, case, is_utterance=False)
         self._session = session
+        self.complete = getattr(session, "complete", None)
         for number, turn in enumerate(case.turns, 1):
             if self._generated is not None:
                 self._earlier.append(EarlierTurn(self._utterance, self._generated))
@@ -275,6 +318,9 @@ class _Attempt:
             # Replaying a recorded answer says nothing about the agent's latency.
             self._generated = _checked(session, answer, None if answer is turn.recorded else seconds)
             self._asks = False
+            if self.complete is not None:
+                self._answers.append(EarlierTurn(turn.utterance, self._generated))
+                continue
             self._ledger.answered(self._generated.tokens, is_recorded=getattr(session, "is_recorded", False))
             exchange = Exchange(case, turn.utterance, self._generated, tuple(self._earlier))
             self._scoring, shown = turn, _turn_number(case, number)
@@ -324,6 +370,13 @@ class _Attempt:
         if self._scoring is None or self._scoring is self._case.turns[-1]:
             return None
         return f"turns were not sent: the earlier answers were not scored within {self._policy.limit.seconds:g} s"
+
+
+def _with_note(result: TestResult, completed: CompletedAnswer) -> TestResult:
+    """Return a result with what the trace lacks, or where it contradicts the answer."""
+    if not completed.note or (completed.lacks_trace and result.verdict is not Verdict.UNDECIDED):
+        return result
+    return result._replace(explanation="; ".join(filter(None, (result.explanation, completed.note))))
 
 
 def _checked(session: Session, answer: GeneratedData, seconds: float | None) -> GeneratedData:

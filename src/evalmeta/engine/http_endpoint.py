@@ -15,6 +15,7 @@ import httpx
 import orjson
 
 from evalmeta import limits
+from evalmeta.engine.trace_context import TURN
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 from evalmeta.model.redaction import redacted, redacted_bytes
@@ -138,7 +139,9 @@ class Endpoint:
         spellings = _spellings(sent)
         try:
             with redacted_logs():
-                async with self._client().stream(method, url, content=content, headers=headers) as response:
+                async with self._client().stream(
+                    method, url, content=content, headers=_with_trace(headers)
+                ) as response:
                     if assembly and _is_stream(response):
                         from evalmeta.engine.server_events import assemble
 
@@ -191,6 +194,11 @@ class Endpoint:
                 trust_env=not is_loopback(host_of(self._start)),
             )
         return self._opened
+
+
+def _with_trace(headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    turn = TURN.get()
+    return {**(headers or {}), "traceparent": turn.traceparent} if turn else headers
 
 
 def _is_stream(response: httpx.Response) -> bool:

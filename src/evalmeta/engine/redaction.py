@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.traced import CompletedAnswer
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
     from evalmeta.model.json_value import JsonValue
@@ -87,6 +88,9 @@ class _RedactedSession:
         self._hide = hide
         self.checks_answers = getattr(session, "checks_answers", False)
         self.is_recorded = getattr(session, "is_recorded", False)
+        complete = getattr(session, "complete", None)
+        if complete is not None:
+            self.complete = partial(self._complete, complete)
         if isinstance(session, ValueSession):
             self.ask_value = partial(self._ask, session.ask_value)
 
@@ -96,6 +100,17 @@ class _RedactedSession:
     async def _ask(self, ask: Callable[[_Given], Awaitable[GeneratedData]], given: _Given) -> GeneratedData:
         answer = await ask(given)
         return redacted_answer(answer if self.checks_answers else generated_data(answer), self._hide)
+
+    async def _complete(
+        self,
+        complete: Callable[[Sequence[GeneratedData]], Awaitable[Sequence[CompletedAnswer]]],
+        answers: Sequence[GeneratedData],
+    ) -> list[CompletedAnswer]:
+        completed = await complete(answers)
+        return [
+            done._replace(answer=redacted_answer(done.answer, self._hide), note=self._hide(done.note))
+            for done in completed
+        ]
 
     async def close(self) -> None:
         await self._session.close()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, rescore_case, run_case
+from evalmeta.engine.case_run import CasePolicy, TimeLimit, UnscoredCase, ask_case, close, rescore_case
 from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import RunOptions
 
     OnResults = Callable[[Sequence[CaseResult]], None]
-    _Work = Callable[[WorkItem], Awaitable[CaseResult]]
+    _Work = Callable[[WorkItem], Awaitable[CaseResult | UnscoredCase]]
 
 # The pause before another attempt to commit while another program holds the database.
 _LOCKED_SECONDS: Final = 0.05
@@ -58,7 +58,7 @@ async def execute(  # noqa: PLR0913 - as documented
     policy = CasePolicy(scorers, TimeLimit(options.case_timeout), retries=options.retries, pacer=places.pacer)
     with exits_refused(), rare_collections():
         try:
-            ask = partial(run_case, subject=subject, policy=policy)
+            ask = partial(ask_case, subject=subject, policy=policy)
             await _run(evaluation, ask, journal, options, on_results, places, spending)
         finally:
             await close(subject)
@@ -155,6 +155,7 @@ class _Crew:
         self._spending = spending
         self._yielding = _CooperativeYield()
         self._workers: set[asyncio.Task[None]] = set()
+        self._unscored = asyncio.Semaphore(limits.MAX_UNSCORED_CASES)
         self._context = contextvars.copy_context()
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -178,10 +179,10 @@ class _Crew:
             for item in self._items:
                 begun, delays = time.monotonic(), DELAYS.get()
                 result = await self._work(item)
-                if result.spent or self._spending.limit is not None:
-                    await self._add_priced(item.case, result)
-                else:
-                    self._writer.add(self._marked(item.case, result))
+                if isinstance(result, UnscoredCase):
+                    await self._finish_later(item.case, result)
+                    continue
+                await self._add(item.case, result)
                 # After a crash, no answer that took time is asked for again, except those that were under way.
                 seconds = time.monotonic() - begun
                 if seconds > limits.INSTANT_SECONDS and seconds - DELAYS.get() + delays > limits.INSTANT_SECONDS:
@@ -192,6 +193,30 @@ class _Crew:
                     return
         except Exception as error:  # noqa: BLE001 - `_run` raises it
             self._writer.fail(error)
+
+    async def _finish_later(self, case: Case, unscored: UnscoredCase) -> None:
+        """Let a case wait for its traces without a place; if very many wait, this one keeps its place."""
+        await self._unscored.acquire()
+        task = asyncio.get_running_loop().create_task(self._finish(case, unscored))
+        self._workers.add(task)
+        task.add_done_callback(self._end_finishing)
+
+    async def _finish(self, case: Case, unscored: UnscoredCase) -> None:
+        try:
+            await self._add(case, await unscored.finish())
+        except Exception as error:  # noqa: BLE001 - `_run` raises it
+            self._writer.fail(error)
+
+    def _end_finishing(self, task: asyncio.Task[None]) -> None:
+        self._unscored.release()
+        self._workers.discard(task)
+        self._end_if_done()
+
+    async def _add(self, case: Case, result: CaseResult) -> None:
+        if result.spent or self._spending.limit is not None:
+            await self._add_priced(case, result)
+        else:
+            self._writer.add(self._marked(case, result))
 
     async def _add_priced(self, case: Case, result: CaseResult) -> None:
         try:
@@ -216,6 +241,9 @@ class _Crew:
         self._workers.discard(worker)
         self._places.withdraw()
         self._places.leave()
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
         if not self._workers and not self.done.done():
             self.done.set_result(None)
 

@@ -89,6 +89,11 @@ class SubjectSettings(AdapterSettings):
         return str(getattr(self, "model", ""))
 
     @property
+    def reads_traces(self) -> bool:
+        """Return whether evalmeta receives the agent's traces."""
+        return False
+
+    @property
     def login(self) -> str:
         """Return the login of `evalmeta org list` that the agent needs; empty for none."""
         return ""
@@ -101,6 +106,9 @@ def find_subject(subjects: Mapping[str, SubjectSettings], name: str) -> SubjectS
     base, _, model = name.partition("@")
     known = subjects.get(base)
     return known.model_copy(update={"model": model}) if model and known and known.language_model else None
+
+
+TracePort: TypeAlias = Annotated[int, Field(ge=0, le=65_535)]
 
 
 class PluginSubject(SubjectSettings):

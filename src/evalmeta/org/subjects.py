@@ -9,6 +9,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta import limits
 from evalmeta.client.logins import user_logins
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.subjects import bind
@@ -68,7 +69,28 @@ def bind_subject(
         raise unbound_subject(subjects, subject_name, root=root, subject_type=subject_type, settings_name=settings_name)
     if settings.login:
         check_login(settings.login)
-    return bind(settings, root=root, sign_in=sign_in)
+    return bind_settings(settings, root=root)
+
+
+def bind_settings(settings: SubjectSettings, *, root: Path) -> Subject:
+    """Return the subject that settings describe; if they say so, traces complete its answers."""
+    subject = bind(settings, root=root, sign_in=sign_in)
+    if settings.reads_traces:
+        from evalmeta.org.serving.trace_receiver import with_traces
+
+        return with_traces(subject, port=_trace_port(settings), seconds=limits.TRACE_SECONDS)
+    return subject
+
+
+def _trace_port(settings: SubjectSettings) -> int:
+    """Return the port for traces, 0 for any; raise SettingsError if an agent that runs already needs to know it."""
+    port = getattr(settings, "trace_port", None)
+    if port == 0:
+        raise SettingsError(
+            "traces = true needs a fixed port, to which the agent sends its traces",
+            actions=["Add a line like trace_port = 4318 to the subject in evalmeta.toml."],
+        )
+    return port or 0
 
 
 def is_bound(subjects: Mapping[str, SubjectSettings], name: str) -> bool:

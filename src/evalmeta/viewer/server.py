@@ -28,6 +28,7 @@ from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageEr
 from evalmeta.model.login import ADMIN
 from evalmeta.org.serving import server
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
+from evalmeta.org.serving.guarded_server import GuardedServer, listen
 from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
 from evalmeta.package.project import Project, find_project
@@ -161,18 +162,18 @@ async def serve_org(
 
 def _listen(port: int | None) -> socket.socket:
     try:
-        return server.listen(_HOST, PORT if port is None else port)
+        return listen(_HOST, PORT if port is None else port)
     except UsageError:
         if port is not None:
             raise
-        return server.listen(_HOST, 0)
+        return listen(_HOST, 0)
 
 
 async def _redirect(_: Request) -> RedirectResponse:
     return RedirectResponse(ROOT)
 
 
-class _ViewServer(server.GuardedServer):
+class _ViewServer(GuardedServer):
     def __init__(self, gate: RequestGuard, on_start: Callable[[], None]) -> None:
         super().__init__(gate)
         self._on_start = on_start

@@ -18,7 +18,7 @@ from evalmeta.api.servers import make_token, revoke_token
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.org.serving.server import listen
+from evalmeta.org.serving.guarded_server import listen
 from evalmeta.org.serving.server_file import read_server
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.protocol.soap import deploy_call, write_call

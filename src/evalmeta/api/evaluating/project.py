@@ -29,7 +29,7 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
 from evalmeta.model.run_options import RunOptions, Scoring, Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org.runs import read_evaluation
-from evalmeta.org.subjects import agent_of, bind_subject, described_agent, rater_of, rater_settings, sign_in
+from evalmeta.org.subjects import agent_of, bind_settings, bind_subject, described_agent, rater_of, rater_settings
 from evalmeta.package.files import key_name, parse_test_name, shown
 from evalmeta.package.project import version_in_force
 from evalmeta.store.judgements import FolderRatings, find_check
@@ -156,7 +156,7 @@ def project_rater(loaded: LoadedEvaluation, name: str, cache: RatingCache) -> Ra
 def described_subject(described: object, root: Path) -> Subject | None:
     """Return the subject that a table or settings describe; None for anything else."""
     settings = _subject_settings(described)
-    return None if settings is None else bind(settings, root=root, sign_in=sign_in)
+    return None if settings is None else bind_settings(settings, root=root)
 
 
 def _subject_settings(described: object) -> SubjectSettings | None:

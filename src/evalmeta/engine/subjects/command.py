@@ -19,6 +19,7 @@ from pydantic import Field
 
 from evalmeta import limits
 from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
+from evalmeta.engine.trace_context import TURN
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.json_value import JsonObject, JsonValue, read_json
 from evalmeta.model.redaction import child_environment, hide_secrets, path_in_words, redacted
@@ -47,7 +48,7 @@ class CommandSubject(SubjectSettings):
     """A program that reads JSON objects from stdin and writes JSON objects to stdout, one per line.
 
     Every worker has its own process, which is restarted if it dies. `model` is the language model whose price its
-    answers have, unless they name one.
+    answers have, unless they name one. With `traces`, evalmeta reads what answers leave out from the program's traces.
     """
 
     agent = "a program that reads and writes JSON lines"
@@ -56,6 +57,7 @@ class CommandSubject(SubjectSettings):
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     environment: dict[str, str] = Field(default_factory=dict)
     model: str = ""
+    traces: bool = False
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for a program that runs in `root`, with one process for each open session.
@@ -66,6 +68,11 @@ class CommandSubject(SubjectSettings):
         environment = child_environment() | {"PYTHONUNBUFFERED": "1", **self.environment}
         program = _find_program(self.command[0], root, environment.get("PATH"))
         return _Command((program, *self.command[1:]), root, environment)
+
+    @property
+    def reads_traces(self) -> bool:
+        """Return whether evalmeta receives the agent's traces."""
+        return self.traces
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the program with its arguments, which may be files."""
@@ -119,10 +126,11 @@ class _Command:
 
     async def _start(self) -> Process:
         """Start the program without a shell, in its own process group."""
-        loop = asyncio.get_running_loop()
+        loop, turn = asyncio.get_running_loop(), TURN.get()
+        environment = {**self._environment, **(turn.environment if turn else {})}
         try:
             _, process = await loop.subprocess_exec(
-                Process, *self._command, cwd=self._root, env=self._environment, start_new_session=True
+                Process, *self._command, cwd=self._root, env=environment, start_new_session=True
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -170,6 +178,7 @@ class _CommandSession:
             "utterance": utterance,
             "history": self._history,
             "context": self._context,
+            **({"traceparent": turn.traceparent} if (turn := TURN.get()) else {}),
         }
         try:
             answer = await self._process.ask(message)

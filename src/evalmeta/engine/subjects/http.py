@@ -17,7 +17,7 @@ from evalmeta.engine.references import TooManyMatches, compile_reference, resolv
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.jsonpath import Everything, Filter, Range, Reference, ReferenceSyntax
 from evalmeta.model.redaction import address_in_words
-from evalmeta.model.settings import SubjectSettings
+from evalmeta.model.settings import SubjectSettings, TracePort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,7 +43,8 @@ class HttpSubject(SubjectSettings):
     `request` is the body; it may contain `{{utterance}}`, `{{history}}`, `{{context}}`, `{{context.NAME}}` and
     `{{session}}`. `answer`, `topic`, `actions` and the rest are JSONPaths into the response. `${NAME}` in a header is
     replaced by an environment variable. With `omits_empty`, a topic or actions that their path does not find are empty
-    instead of unknown. `model` is the language model whose price its answers have.
+    instead of unknown. `model` is the language model whose price its answers have. With `traces`, evalmeta
+    reads what answers leave out from traces that the agent exports to `trace_port` of this machine.
     """
 
     agent = "any other JSON endpoint"
@@ -65,6 +66,8 @@ class HttpSubject(SubjectSettings):
     input_tokens: str = ""
     output_tokens: str = ""
     trace: str = ""
+    traces: bool = False
+    trace_port: TracePort = 0
     state: str = ""
     handoffs: str = ""
 
@@ -81,6 +84,11 @@ class HttpSubject(SubjectSettings):
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
         return (*super().key_variables(), *header_variables(self.headers))
+
+    @property
+    def reads_traces(self) -> bool:
+        """Return whether evalmeta receives the agent's traces."""
+        return self.traces
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the method and the address."""

@@ -17,7 +17,7 @@ from evalmeta.engine.subjects.openai_replies import read_completion, read_respon
 from evalmeta.engine.subjects.openai_streams import CompletionStream, ResponseStream
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.redaction import address_in_words
-from evalmeta.model.settings import SubjectSettings
+from evalmeta.model.settings import SubjectSettings, TracePort
 from evalmeta.protocol.json_fields import text
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class OpenAISubject(SubjectSettings):
     until its first part. With `previous_response_id`, the endpoint keeps the conversation, and each request only has
     what is new; `responses` only. `api_key_env` is the environment variable with the key. `system` is sent as the first
     message. `extra` is added to every request (temperature, tools ...). `${NAME}` in a header is replaced by an
-    environment variable.
+    environment variable. With `traces`, evalmeta reads what answers leave out from traces that the agent exports to
+    `trace_port` of this machine.
     """
 
     agent = "an endpoint that supports OpenAI's chat completions or responses"
@@ -84,6 +85,8 @@ class OpenAISubject(SubjectSettings):
     system: str = ""
     extra: dict[str, AnyJson] = Field(default_factory=dict)
     headers: dict[str, str] = Field(default_factory=dict)
+    traces: bool = False
+    trace_port: TracePort = 0
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
@@ -106,6 +109,11 @@ class OpenAISubject(SubjectSettings):
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
         return (*super().key_variables(), *header_variables(self.headers))
+
+    @property
+    def reads_traces(self) -> bool:
+        """Return whether evalmeta receives the agent's traces."""
+        return self.traces
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the model and the address."""

@@ -6,29 +6,24 @@ The pages for browsers are not known here; who starts the server adds them.
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
 import re
-import signal
-import socket
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Final
 
-import uvicorn
-
 from evalmeta import limits
-from evalmeta.errors import StoreError, StoreLocked, UsageError
+from evalmeta.errors import StoreError, StoreLocked
 from evalmeta.model.redaction import redacted
 from evalmeta.org.app import add_registered_routes, create_app
 from evalmeta.org.handlers import registered_handlers
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.serving.http_protocol import protocol_of
+from evalmeta.org.serving.guarded_server import QUEUED, GuardedServer, listen
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of, is_unspecified
 from evalmeta.org.serving.server_file import (
     already_running,
@@ -45,7 +40,8 @@ from evalmeta.store.spooling import send_left
 from evalmeta.store.sqlite import make_state_folder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    import socket
+    from collections.abc import AsyncIterator, Callable, Sequence
     from io import TextIOWrapper
     from pathlib import Path
 
@@ -56,18 +52,8 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 
-# With nohup, the signal of a closed terminal is ignored.
-_SIGNALS = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN
-)
-_OTHER_HOST: Final = "Set --host to the name or an address of this machine."
-_OTHER_PORT: Final = "Choose another port with --port; 0 for any free port."
 # Callers have settings files of their own.
 _SETTINGS_NAME: Final = "evalmeta.toml of the project that serves the org"
-# Connections that wait to be accepted.
-_QUEUED: Final = 2 * limits.MAX_REQUESTS
 _LOGGERS: Final = ("evalmeta.org", "uvicorn.error", "asyncio")
 # Everything in an Authorization header, and every value that is named as a secret.
 _SECRETS: Final = re.compile(
@@ -126,23 +112,6 @@ def check(endpoint: Endpoint) -> None:
         endpoint.certificate.context()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; raise UsageError if it cannot be opened."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family, backlog=_QUEUED)
-        # A socket that knows its protocol: asyncio then sets TCP_NODELAY, without which small replies wait for 40 ms.
-        return socket.socket(fileno=listening.detach())
-    except socket.gaierror as error:
-        raise UsageError(f"the server cannot listen at {host}: {error.strerror}", actions=[_OTHER_HOST]) from None
-    except OSError as error:
-        # Python's own message repeats the address.
-        raise UsageError(
-            f"the server cannot listen at {host} port {port}: {os.strerror(error.errno or 0)}",
-            actions=[_OTHER_HOST if error.errno == errno.EADDRNOTAVAIL else _OTHER_PORT],
-        ) from None
-
-
 @asynccontextmanager
 async def _opened(project: Project) -> AsyncIterator[Organization]:
     # Waiting runs and jobs of an earlier server are resumed.
@@ -179,53 +148,6 @@ def url_of(host: str, port: int, *, is_encrypted: bool = False) -> str:
     return f"{scheme}://[{reached}]:{port}" if ":" in reached else f"{scheme}://{reached}:{port}"
 
 
-class GuardedServer(uvicorn.Server):
-    """uvicorn behind a guard, which stops at a signal without raising it again.
-
-    `renew` is called every few seconds.
-    """
-
-    def __init__(
-        self, gate: RequestGuard, renew: Callable[[], None] = lambda: None, certificate: Certificate | None = None
-    ) -> None:
-        async def notify() -> None:
-            renew()
-
-        super().__init__(
-            uvicorn.Config(
-                gate,
-                http=protocol_of(certificate),
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=limits.KEEP_ALIVE_SECONDS,
-                timeout_graceful_shutdown=int(limits.SHUTDOWN_SECONDS),
-                callback_notify=notify,
-                timeout_notify=limits.SERVER_SIGN_SECONDS,
-                backlog=limits.ACCEPTED_AT_ONCE,
-                h11_max_incomplete_event_size=limits.MAX_HEADER_BYTES,
-            )
-        )
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal."""
-        loop = asyncio.get_running_loop()
-        for signal_number in _SIGNALS:
-            # Windows has no such handlers; Ctrl-C cancels there.
-            with suppress(NotImplementedError):
-                loop.add_signal_handler(signal_number, self.handle_exit, signal_number, None)
-        try:
-            yield
-        finally:
-            for signal_number in _SIGNALS:
-                with suppress(NotImplementedError):
-                    loop.remove_signal_handler(signal_number)
-
-
 class _OrgServer(GuardedServer):
     """The server of an org, which calls `on_start` when it accepts requests."""
 
@@ -247,7 +169,7 @@ class _OrgServer(GuardedServer):
         await super().startup(sockets)
         for listening in sockets or ():
             # asyncio has set the length of the queue to the number of connections that it accepts at once.
-            listening.listen(_QUEUED)
+            listening.listen(QUEUED)
         self._on_start(server)
 
 
