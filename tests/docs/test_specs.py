@@ -66,8 +66,8 @@ def test_the_examples_are_valid(tmp_path: Path, text: str) -> None:
     (tmp_path / "questions.csv").write_text(table)
     (tmp_path / "faq.csv").write_text("Question,Expected answer\nWhat is the capital of France?,Paris\n")
     (tmp_path / "more.jsonl").write_text(lines)
-    # A quarantine that has ended is a warning.
-    text = text.replace("2027-01-31", str(today()))
+    # A quarantine that has ended, and a case to review, are warnings.
+    text = text.replace("2027-01-31", str(today())).replace("review: true", "review: false")
     (tmp_path / "spec.yaml").write_text(text)
 
     assert validate([tmp_path / "spec.yaml"]).problems == ()

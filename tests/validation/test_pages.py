@@ -68,7 +68,7 @@ AROUND["scorer-type"] = AGENT_SCORER.format(
 MANIFEST = f'<Package xmlns="{NAMESPACE}">{{}}</Package>'
 # Too large to print on a page, or said by an org.
 ONLY_TOLD = {"test-cases-too-many", "xml-too-large", "xml-too-deep", "full-name-unsafe", "refused", "conflict"}
-ONLY_TOLD |= {"scorer-name-too-long"}
+ONLY_TOLD |= {"scorer-name-too-long", "review-pending"}
 
 FOLDER = Path(rules.__file__).parent / "pages"
 # A rule without a page has an empty one here; `test_rules.py` says so.

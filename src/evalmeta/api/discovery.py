@@ -16,7 +16,7 @@ from evalmeta.formats.files import format_of, kind_of_file, read_document
 from evalmeta.formats.registry import FileKind, settings_files
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
-from evalmeta.model.evaluation import ended_problem, today
+from evalmeta.model.evaluation import ended_problem, review_problem, today
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below, find_components
@@ -193,7 +193,7 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
 
 
 def find_rule_problems(path: Path, document: Document, reading: Reading) -> list[Problem]:
-    """Return what the rules of definitions say about the checks of a test spec or a table, and ended quarantines."""
+    """Return what rules say about the checks of a test spec or a table, and the cases that need a person."""
     label = shown(path)
     if format_of(path, label=label, reading=reading) not in {"testspec", "csv"}:
         return []
@@ -203,13 +203,16 @@ def find_rule_problems(path: Path, document: Document, reading: Reading) -> list
         policy = rule_policy(None)
     files = {number: shown(path.parent / name) for number, name in document.files.items()}
     found = check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines, files=files)
-    return [*found, *_ended_quarantines(document, label, files)]
+    return [*found, *_cases_for_people(document, label, files)]
 
 
-def _ended_quarantines(document: Document, label: str, files: Mapping[int, str]) -> Iterator[Problem]:
+def _cases_for_people(document: Document, label: str, files: Mapping[int, str]) -> Iterator[Problem]:
+    """Yield the quarantines that have ended, and the cases that must be reviewed."""
     for case in document.evaluation.cases:
+        location = Location(files.get(case.number, label), document.lines.get(case.number, 0))
+        if case.review:
+            yield review_problem(location, f"case {case.number}")
         if case.quarantine is not None and case.quarantine.until < today():
-            location = Location(files.get(case.number, label), document.lines.get(case.number, 0))
             yield ended_problem(location, f"case {case.number}", case.quarantine.until)
 
 

@@ -17,7 +17,7 @@ from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.process import ProcessExit
 from evalmeta.engine.project_code import traceback_text
 from evalmeta.engine.scorers import score
-from evalmeta.engine.scorers.results import broken
+from evalmeta.engine.scorers.results import broken, to_be_reviewed
 from evalmeta.engine.spending import CURRENT, Ledger
 from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
@@ -123,6 +123,11 @@ async def rescore_case(
     )  # fmt: skip
 
 
+def _countable(case: Case, results: list[TestResult]) -> list[TestResult]:
+    """Return the results as they count: none of a case that a person must review passes or fails."""
+    return [to_be_reviewed(result) for result in results] if case.review else results
+
+
 def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
     """Return why the recorded answers do not belong to the turns of a case, None if they do."""
     if not answers:
@@ -148,7 +153,7 @@ async def _scored(
         for number, turn in enumerate(case.turns[: len(answers)], 1)
         for expectation in turn.expectations
     ]
-    return results + not_scored[len(results) :]
+    return _countable(case, results + not_scored[len(results) :])
 
 
 async def _score_turns(
@@ -280,9 +285,10 @@ class _Attempt:
         self._ledger.failed()
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
-        verdict = case_verdict(self._results) if error is None else Verdict.ERROR
+        results = _countable(self._case, self._results)
+        verdict = case_verdict(results) if error is None else Verdict.ERROR
         return CaseResult(
-            item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(self._results),
+            item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(results),
             self._generated, error, self._case.label, tuple(self._earlier), self._traceback, checks_of(self._case),
             spent=self._ledger.rows(),
         )  # fmt: skip

@@ -89,6 +89,9 @@ class _Converter:
             if case.not_run:
                 self.lose(f"case {case.label!r:.120}", f"the whole case: {case.not_run}")
                 continue
+            if case.review:
+                self.lose(f"case {case.number}", "the whole case: a person must review it (review: true)")
+                continue
             history = [(message.role, message.message, message.topic) for message in case.history]
             for place, turn in enumerate(case.turns, 1):
                 number += 1

@@ -45,6 +45,7 @@ _OWN_KEYS: Final[Mapping[str, Cell]] = {
     "name": "text",
     "tags": "names",
     "quarantine": "object",
+    "review": "plain",
     "context": "object",
     "expected": "object",
     "turns": "object",
@@ -137,7 +138,7 @@ def read_defaults(record: YamlRecord) -> Defaults:
 
 INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
-_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine", "metadata")
+_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine", "review", "metadata")
 _PYTHON: Final = LineSource(0)
 _FINITE_HINT: Final = "Leave out keys without a value. A data frame may have missing values; pass it as it is."
 _UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
@@ -164,6 +165,7 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         record.text("name") or "" if own_keys else "",
         quarantine=_quarantine(record),
         metadata=_metadata(record) if "metadata" in has else {},
+        review=_review(record) if "review" in has else False,
     )
 
 
@@ -365,6 +367,12 @@ def _metadata(record: YamlRecord) -> JsonObject:
     if fault := metadata_fault(metadata):
         record.error("spec-limit", fault, "metadata", hint="Keep only what reports or functions need.")
     return metadata
+
+
+def _review(case: YamlRecord) -> bool:
+    if case.raw("review") is None and not isinstance(case.source, LineSource):
+        case.error("spec-value", "'review' has no value", "review", hint="Write review: true, or remove the key.")
+    return bool(case.boolean("review"))
 
 
 def _quarantine(case: YamlRecord) -> Quarantine | None:

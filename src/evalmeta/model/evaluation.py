@@ -103,6 +103,13 @@ def ended_problem(location: Location, case: str, until: date) -> Problem:
     return Problem("quarantine-ended", Severity.WARNING, location, message, hint)
 
 
+def review_problem(location: Location, case: str) -> Problem:
+    """Return the warning that a person must review a case, which is undecided until then."""
+    message = f"{case} is undecided in every run, because it is marked review: true"
+    hint = "Check its expectations, correct them, and remove the line."
+    return Problem("review-pending", Severity.WARNING, location, message, hint)
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message to the agent, and the expectations of the answer."""
@@ -130,6 +137,7 @@ class Case:
     not_run: str = ""  # why evalmeta cannot run the case, whose result is this error; empty if it can
     quarantine: Quarantine | None = None  # the quarantine that its file says; None without one
     metadata: JsonObject = field(default_factory=dict)  # what else its file says of it; the agent does not receive it
+    review: bool = False  # whether a person must review it before its results can pass or fail
 
     @property
     def all_tags(self) -> tuple[str, ...]:

@@ -54,12 +54,13 @@ FIXED_CODES: Final = {
     "manifest-version-old": "A manifest's API version supports the types that it names.",
     "refused": "The org accepts the deployed component.",
     "conflict": "A deploy or retrieve does not overwrite changes made on the other side.",
+    "review-pending": "A person has reviewed each case of a test spec: none is marked `review: true`.",
     "forceignore-backslash": "Paths in .forceignore use slashes.",
 }
 """Codes whose severity is fixed, with what they demand."""
 
 _PAGES: Final = Path(__file__).parent / "pages"
-_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other"})
+_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other", "review-pending"})
 
 
 def all_rules() -> tuple[Rule, ...]:

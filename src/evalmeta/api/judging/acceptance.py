@@ -163,6 +163,8 @@ def propose(
         raise UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
     noun = _NOUNS.get(canonical_name(chosen.result.name), "value")
     what = f"Case {number} of {run.definition} would expect the {noun} of run {run.id}"
+    if place.case.review:
+        what += " and would still be marked for review"
     return Proposal(path, before, after, _diff(path, before, after), what)
 
 

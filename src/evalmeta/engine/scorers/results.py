@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from evalmeta.model.checks import is_blank
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.run import DECIDED, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -88,6 +88,15 @@ def broken(expectation: Expectation, reason: str, *, expected: str = "", actual:
     """Return ERROR with its reason; an ERROR is never a failure of the agent."""
     name, shown, label = expectation.name, expected or expectation.expected_value or "", expectation.label
     return TestResult(name, Verdict.ERROR, shown, actual, None, reason, label, error=reason)
+
+
+def to_be_reviewed(result: TestResult) -> TestResult:
+    """Return the result of a case that a person must review: UNDECIDED instead of PASS or FAILURE."""
+    if result.verdict not in DECIDED:
+        return result
+    would = "pass" if result.verdict is _PASS else "fail"
+    explanation = f"the case is marked for review: it would {would}; {result.explanation}"
+    return result._replace(verdict=Verdict.UNDECIDED, explanation=explanation, threshold=None)
 
 
 def first_few(items: Collection[object], most: int = 10) -> str:
