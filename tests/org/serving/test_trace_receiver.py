@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import json
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import httpx
@@ -14,7 +16,10 @@ from evalmeta import evaluate, limits
 from evalmeta.engine.trace_context import TURN
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
+from evalmeta.model.run_options import RunOptions
+from evalmeta.org.serving.guarded_server import listen
 from evalmeta.org.serving.trace_receiver import TOKEN_VARIABLE, TraceReceiver
+from org.serving import traced_agent
 
 if TYPE_CHECKING:
     from evalmeta import FinishedRun
@@ -81,6 +86,54 @@ def test_what_the_agent_says_itself_counts_and_a_contradiction_is_reported() -> 
 def test_the_trace_of_a_turn_ends_with_it() -> None:
     asked("order 1")
     assert TURN.get() is None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["utterance"]
+        Thread(target=traced_agent.export, args=(self.headers["traceparent"], asked)).start()
+        body = b'{"answer": "It is on its way."}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 512
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_an_endpoint_sends_its_traces_to_the_fixed_port(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"http://127.0.0.1:{port}/v1/traces")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{TOKEN}")
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/"
+        agent = {"adapter": "http", "url": url, "traces": True, "trace_port": port}
+        cases = [
+            {"input": f"order {number}", "actions": [{"name": "get_order", "input": {"id": f"{number}"}}]}
+            for number in range(count)
+        ]
+        run = evaluate(cases, agent, options=RunOptions(concurrency=count))
+        server.shutdown()
+    assert [verdict for verdict, _ in verdicts(run)] == [Verdict.PASS] * count
+
+
+def test_secrets_in_a_trace_are_redacted(tmp_path: Path) -> None:
+    (tmp_path / "evalmeta.toml").write_text("[redact]\npatterns = ['4711']\n")
+    command = [sys.executable, str(Path(traced_agent.__file__))]
+    run = evaluate([{"input": "order 4711", "actions": ["get_order"]}], {**AGENT, "command": command}, root=tmp_path)
+    generated = run.run.cases[0].generated
+    assert generated
+    assert [action.input for action in generated.actions or ()] == [{"id": "[secret]"}]
+    assert "4711" not in str(generated.trace)
 
 
 def test_bad_requests_are_refused_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

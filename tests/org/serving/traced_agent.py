@@ -55,13 +55,18 @@ def export(traceparent: str, question: str) -> None:
         send(agent, call)
 
 
-for line in sys.stdin:
-    asked = json.loads(line)
-    question = asked["utterance"]
-    if not question.startswith("silent"):
-        threading.Thread(target=export, args=(asked["traceparent"], question)).start()
-    answer = {"outcome": f"Order {question.partition(' ')[2]} is on its way."}
-    if question.startswith("other"):
-        answer["actions"] = ["cancel_order"]
-    sys.stdout.write(f"{json.dumps(answer)}\n")
-    sys.stdout.flush()
+def main() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        question = asked["utterance"]
+        if not question.startswith("silent"):
+            threading.Thread(target=export, args=(asked["traceparent"], question)).start()
+        answer = {"outcome": f"Order {question.partition(' ')[2]} is on its way."}
+        if question.startswith("other"):
+            answer["actions"] = ["cancel_order"]
+        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
