@@ -40,3 +40,8 @@ def test_what_is_written_is_read_by_other_programs(value: dict[str, Yaml]) -> No
 )
 def test_texts_stand_in_quotes_where_it_matters(text: str, written: str) -> None:
     assert write_yaml({"a": text}).decode() == f"a: {written}\n"
+
+
+def test_nested_lists_numbers_and_keys_with_signs_are_read_as_they_were() -> None:
+    value = {"a: b": [[1, [2.5]], [], {"on": [["x"]]}], "1": -0.25}
+    assert yaml.safe_load(write_yaml(value)) == value

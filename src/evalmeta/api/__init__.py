@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.api import specs as specs
     from evalmeta.api import stores as stores
     from evalmeta.api import sync as sync
+    from evalmeta.api import trace_tests as trace_tests
     from evalmeta.api import traces as traces
 else:
     __getattr__ = module_getter(__name__)

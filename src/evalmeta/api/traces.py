@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,11 +10,12 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.redaction import redacted_answer
-from evalmeta.errors import FormatError, NotFound
+from evalmeta.errors import FormatError, NotFound, ProjectError
 from evalmeta.model.generated_data import actions_json
-from evalmeta.model.redaction import hide_secrets
+from evalmeta.model.redaction import HIDDEN, hide_secrets
 from evalmeta.model.steps import step_tree, tree_json
 from evalmeta.package.files import put_file, read_file, shown
+from evalmeta.package.project import find_project
 from evalmeta.report import stream
 from evalmeta.traces import otlp
 from evalmeta.traces.exported_turns import exported_turns
@@ -21,7 +23,7 @@ from evalmeta.traces.spans import traces_of
 from evalmeta.traces.turns import read_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from evalmeta.model.generated_data import Action
@@ -38,8 +40,10 @@ class ImportedTraces(NamedTuple):
     others: int = 0
 
 
-def import_traces(paths: Sequence[Path]) -> ImportedTraces:
+def import_traces(paths: Sequence[Path], *, folder: Path | None = None) -> ImportedTraces:
     """Read files of OTLP, without secrets; traces may be spread over files.
+
+    What the settings of the project in `folder` redact is hidden, too.
 
     Raises:
         NotFound: a file cannot be found, or the files have no trace of an agent.
@@ -52,7 +56,8 @@ def import_traces(paths: Sequence[Path]) -> ImportedTraces:
         telemetry += otlp.read_file(read_file(path, max_bytes=limits.MAX_TRACE_BYTES), label=shown(path))
     traces = traces_of(telemetry)
     read = [turns for trace in traces if (turns := _turns(trace)) is not None]
-    turns = tuple(_without_secrets(turn) for of_trace in read for turn in of_trace)
+    hide = _hiding(folder)
+    turns = tuple(_without_secrets(turn, hide) for of_trace in read for turn in of_trace)
     if not turns:
         names = ", ".join(shown(path) for path in paths)
         raise NotFound(
@@ -70,14 +75,30 @@ def _turns(trace: Trace) -> Sequence[TracedTurn] | None:
     return [turn] if turn else None
 
 
-def _without_secrets(turn: TracedTurn) -> TracedTurn:
-    answer = redacted_answer(turn.generated(), hide_secrets)
+def _hiding(folder: Path | None) -> Callable[[str], str]:
+    """Return what hides secrets, and what the project in a folder redacts."""
+    try:
+        declared = None if folder is None else find_project(folder).declared
+    except ProjectError:
+        declared = None
+    patterns = [re.compile(pattern) for pattern in declared.redact.patterns] if declared else []
+
+    def hide(text: str) -> str:
+        for pattern in patterns:
+            text = pattern.sub(HIDDEN, text)
+        return hide_secrets(text)
+
+    return hide
+
+
+def _without_secrets(turn: TracedTurn, hide: Callable[[str], str]) -> TracedTurn:
+    answer = redacted_answer(turn.generated(), hide)
     return turn._replace(
-        utterance=None if turn.utterance is None else hide_secrets(turn.utterance),
+        utterance=None if turn.utterance is None else hide(turn.utterance),
         answer=None if turn.answer is None else answer.outcome,
         actions=answer.actions,
         retrieved=answer.retrieved,
-        error=None if turn.error is None else hide_secrets(turn.error),
+        error=None if turn.error is None else hide(turn.error),
         exported=turn.exported and answer,
     )
 

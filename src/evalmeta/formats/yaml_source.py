@@ -405,7 +405,7 @@ class YamlRecord(Record):
         return None
 
 
-Yaml: TypeAlias = "str | int | bool | Sequence[Yaml] | Mapping[str, Yaml] | None"
+Yaml: TypeAlias = "str | int | float | bool | Sequence[Yaml] | Mapping[str, Yaml] | None"
 
 
 # Begins with a letter and has nothing that means something: most names and sentences.
@@ -415,13 +415,19 @@ _WORDS: Final = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
+def is_settled(number: float) -> bool:
+    """Return whether all programs read and write a number in the same way, so that a file can hold it."""
+    return _SETTLED.fullmatch(str(number)) is not None
+
+
 def write_yaml(value: Mapping[str, Yaml]) -> bytes:
     """Write a mapping as a YAML document in UTF-8."""
     return "".join(f"{line}\n" for line in _mapping(value)).encode()
 
 
 def _mapping(value: Mapping[str, Yaml]) -> Iterator[str]:
-    for key, inner in value.items():
+    for name, inner in value.items():
+        key = _scalar(name)
         if isinstance(inner, Mapping) and inner:
             yield f"{key}:"
             yield from (f"  {line}" for line in _mapping(inner))
@@ -434,7 +440,11 @@ def _mapping(value: Mapping[str, Yaml]) -> Iterator[str]:
 
 def _sequence(items: Sequence[Yaml]) -> Iterator[str]:
     for item in items:
-        lines = _mapping(item) if isinstance(item, Mapping) and item else iter([_scalar(item)])
+        lines = iter([_scalar(item)])
+        if isinstance(item, Mapping) and item:
+            lines = _mapping(item)
+        elif isinstance(item, Sequence) and not isinstance(item, str) and item:
+            lines = _sequence(item)
         yield f"- {next(lines)}"
         yield from (f"  {line}" for line in lines)
 
@@ -446,6 +456,6 @@ def _scalar(value: Yaml) -> str:
         if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
             return value
         return _UNSAFE.sub(lambda character: f"\\u{ord(character[0]):04x}", json.dumps(value, ensure_ascii=False))
-    if isinstance(value, bool | int):
+    if isinstance(value, bool | int | float):
         return str(value).lower()
     return "[]" if isinstance(value, Sequence) else "{}"

@@ -199,6 +199,19 @@ def read_value(
     return _Scalar(value, json_key(value))
 
 
+def literal_value(value: JsonObject) -> JsonObject:
+    """Return a mapping as an expected value that has it literally, although it may look like matchers."""
+    faults: list[Fault] = []
+    read_value(value, (), faults)
+    return {"equals": value} if faults or _has_matcher(value) else value
+
+
+def _has_matcher(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_matcher, value))
+    return isinstance(value, dict) and (is_matcher(value) or any(map(_has_matcher, value.values())))
+
+
 def _near_misses(value: JsonObject, steps: Steps) -> Iterator[Fault]:
     """Yield the keys that look like mistyped matchers: those that differ in signs only, and others beside a matcher."""
     has_matcher = any(name in MATCHERS and name not in _USUAL_NAMES for name in value)

@@ -11,13 +11,16 @@ from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import PATH
 from evalmeta.cli.output import json_option, note, print_json, warn
+from evalmeta.model.evaluation import parse_case_list
 from evalmeta.package.files import shown
 from evalmeta.report.steps import STEPS_LABEL, steps_text
 from evalmeta.report.text import LINE_CHARS, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from evalmeta.api.trace_tests import ProposedTests
+    from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.traces.turns import TracedTurn
 
 _UNKNOWN: Final = "unknown"
@@ -32,38 +35,111 @@ def trace() -> None:
 @trace.command("import")
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 @click.option("-o", "--output", type=PATH, help="Write the turns as recorded answers (JSON Lines).")
+@click.option("--to", "tests", type=PATH, help="Write test cases, marked for review, to a test spec (YAML).")
+@click.option("--force", is_flag=True, help="Overwrite the test spec if it has different content.")
+@click.option("--agent", "--subject", "agent", metavar="NAME", help="The agent that the test spec names.")
+@click.option("--trace", "trace_ids", multiple=True, metavar="ID", help="Only the turns of this trace.")
+@click.option("--turn", "numbers", metavar="NUMBERS", help="Only these turns, such as 3 or 1,4-7.")
+@click.option("--text", default="", help="Only turns whose utterance contains this text.")
+@click.option("--last", type=click.IntRange(min=1), help="Only the last turns that the other options choose.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show where in the trace each value was found, and the steps.")
 @json_option
-def import_traces(*, files: tuple[Path, ...], output: Path | None, verbose: bool, as_json: bool) -> None:
-    """Show the turns in files of traces, and write them as recorded answers.
+def import_traces(
+    *,
+    files: tuple[Path, ...],
+    output: Path | None,
+    tests: Path | None,
+    force: bool,
+    agent: str | None,
+    trace_ids: tuple[str, ...],
+    numbers: str | None,
+    text: str,
+    last: int | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
+    """Show the turns in files of traces, and write them as recorded answers or test cases.
 
     FILE is a file of an OpenTelemetry exporter: a request of OTLP as protobuf or JSON, or JSON Lines of requests, also
     compressed with gzip. evalmeta reads the GenAI conventions, OpenInference, OpenLLMetry and MLflow. Values that are
     not in the trace are unknown. With -o, the adapter `replay` answers with the recorded answers, so that tests judge
-    them without asking the agent. Secrets are hidden.
+    them without asking the agent. With --to, each conversation becomes a test case that expects the same topics and
+    actions; it is undecided until you have reviewed it and removed `review: true`. Secrets are hidden.
 
     \b
     evalmeta trace import traces.jsonl
     evalmeta trace import traces.jsonl -o recordings.jsonl
+    evalmeta trace import traces.jsonl --to tests/orders.yaml --agent My_Agent --text order --last 20
     """
-    found = api.traces.import_traces(files)
-    written = api.traces.write_recordings(output, found.turns) if output else 0
-    warnings = _shared_warnings(found.turns) if output else []
+    if tests is None and (force or agent is not None):
+        raise click.UsageError(f"{'--force' if force else '--agent'} needs --to")
+    if tests is not None:
+        api.trace_tests.check_target(tests, overwrite=force)
+    chosen_by = api.trace_tests.TurnFilter(frozenset(trace_ids), _numbers(numbers), text, last)
+    found = api.traces.import_traces(files, folder=Path.cwd())
+    chosen = chosen_by.choose(found.turns)
+    proposed = api.trace_tests.propose_tests(found.turns, chosen, subject=agent) if tests else None
+    written = api.traces.write_recordings(output, chosen.values()) if output else 0
+    if tests and proposed:
+        api.trace_tests.write_tests(tests, proposed, overwrite=force)
+    warnings = [*(_shared_warnings(chosen.values()) if output else []), *_test_warnings(proposed)]
     if as_json:
-        turns = [api.traces.turn_json(turn) for turn in found.turns]
-        print_json({"turns": turns, "otherTraces": found.others, "written": written}, warnings=warnings)
+        turns = [api.traces.turn_json(turn) for turn in chosen.values()]
+        of_tests: JsonObject = {"tests": _tests_json(proposed)} if proposed else {}
+        result: JsonObject = {"turns": turns, "otherTraces": found.others, "written": written, **of_tests}
+        print_json(result, warnings=warnings)
         return
-    for number, turn in enumerate(found.turns, 1):
-        click.echo("\n".join(_lines(number, turn, verbose=verbose)) + "\n")
-    if found.others:
-        note(f"{count(found.others, 'trace')} not of an agent or a model.")
-    for text in warnings:
-        warn(text)
+    _print_turns(chosen, found.others, warnings, verbose=verbose)
     if output:
-        _say_how_to_judge(output, written, len(found.turns))
+        _say_how_to_judge(output, written, len(chosen))
+    if tests and proposed:
+        _say_how_to_review(tests, proposed)
 
 
-def _shared_warnings(turns: Sequence[TracedTurn]) -> list[str]:
+def _print_turns(turns: Mapping[int, TracedTurn], others: int, warnings: Iterable[str], *, verbose: bool) -> None:
+    for number, turn in turns.items():
+        click.echo("\n".join(_lines(number, turn, verbose=verbose)) + "\n")
+    if others:
+        note(f"{count(others, 'trace')} not of an agent or a model.")
+    for warning in warnings:
+        warn(warning)
+
+
+def _numbers(text: str | None) -> frozenset[int] | None:
+    if text is None:
+        return None
+    try:
+        return parse_case_list(text).numbers
+    except ValueError:
+        raise click.UsageError(f"--turn {text!r} is not a valid list of turns, such as 3 or 1,4-7") from None
+
+
+def _test_warnings(proposed: ProposedTests | None) -> list[str]:
+    if proposed is None:
+        return []
+    warnings = [f"trace {trace_id} is not in the tests: {why}" for trace_id, why in proposed.left_out]
+    return [*warnings, *(f"case {number} lacks something; its metadata say what" for number in proposed.noted)]
+
+
+def _tests_json(proposed: ProposedTests) -> JsonObject:
+    left_out: list[JsonValue] = [{"trace": trace_id, "why": why} for trace_id, why in proposed.left_out]
+    return {
+        "cases": proposed.cases,
+        "turns": proposed.turns,
+        "repeated": proposed.repeated,
+        "noted": list(proposed.noted),
+        "leftOut": left_out,
+    }
+
+
+def _say_how_to_review(path: Path, proposed: ProposedTests) -> None:
+    turns = f" with {count(proposed.turns, 'turn')}" if proposed.turns > proposed.cases else ""
+    repeated = f"; {proposed.repeated:,} repeated left out" if proposed.repeated else ""
+    click.echo(f"Wrote {count(proposed.cases, 'test case')}{turns} to {shown(path)}{repeated}.")
+    click.echo("\nThey are undecided until you have reviewed them: correct what they expect, and remove review: true.")
+
+
+def _shared_warnings(turns: Iterable[TracedTurn]) -> list[str]:
     if not (shared := api.traces.count_shared(turns)):
         return []
     asked = f"{count(shared, 'utterance')} in the same case of several runs"
