@@ -116,7 +116,9 @@ def test_a_mistake_in_columns_is_reported_before_the_first_question(
         evaluate(file, answer, columns=columns)
     assert any(message in str(problem) for problem in caught.value.problems)
     words = [word for key, title in columns.items() for word in ("--columns", f"{key}={title}")]
-    assert message in run(evalmeta, file, *words).err
+    told = run(evalmeta, file, *words).err
+    assert message in told
+    assert "does not exist" not in message or "or a section of evalmeta.toml" in told
     assert ASKED == []
 
 

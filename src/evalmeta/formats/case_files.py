@@ -250,7 +250,8 @@ def _check_columns(diagnostics: Diagnostics, columns: Mapping[str, str], titles:
     for title, key in columns.items():
         if title not in titles:
             message = f"the column {title!r}, which 'columns' names for {key!r}, does not exist"
-            hint = diagnostics.suggest(title, titles) or f"The columns are {', '.join(titles)}."
+            near = diagnostics.suggest(title, titles) or f"The columns are {', '.join(titles)}."
+            hint = f"{near} 'columns' is a key of the spec, an option, or a section of evalmeta.toml."
             diagnostics.error("csv-columns", message, line=1, hint=hint)
 
 
