@@ -140,7 +140,7 @@ def way_out_lines(report: Report) -> Iterator[str]:
     lower = "" if summary.judges_enough or summary.pass_rate is None else ", or lower min_decided"
     others = f"correct the expectations that are listed as undecided{lower}."
     if not _needs_rater(report.undecided_reasons):
-        yield others.capitalize()
+        yield f"Let the agent report what the undecided results lack, or {others}"
         return
     yield "Add an LLM rater to evalmeta.toml, which needs evalmeta[llm] and the model's API key:"
     yield from ("", *(f"  {line}" for line in RATER_LINES), "")

@@ -204,6 +204,12 @@ def test_a_run_that_judged_nothing_says_why_and_what_to_do(evalmeta: Program) ->
     assert "  Or correct the expectations that are listed as undecided.\n" in done.out
 
 
+def test_a_run_that_lacks_what_the_agent_does_not_report_says_so(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(ROUTED)
+    done = evalmeta(*RUN)
+    assert "  Let the agent report what the undecided results lack, or correct the expectations" in done.out
+
+
 def test_progress_counts_cases_as_the_report_does(evalmeta: Program) -> None:
     done = evalmeta(*RUN, "--undecided", "fail")
     assert (done.code, "finished, 1 of 1 case, 1 not passed\n" in done.err) == (100, True)
