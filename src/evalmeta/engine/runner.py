@@ -182,7 +182,8 @@ class _Crew:
                 if isinstance(result, UnscoredCase):
                     await self._finish_later(item.case, result)
                     continue
-                await self._add(item.case, result)
+                if (priced := self._add(item.case, result)) is not None:
+                    await priced
                 # After a crash, no answer that took time is asked for again, except those that were under way.
                 seconds = time.monotonic() - begun
                 if seconds > limits.INSTANT_SECONDS and seconds - DELAYS.get() + delays > limits.INSTANT_SECONDS:
@@ -203,7 +204,8 @@ class _Crew:
 
     async def _finish(self, case: Case, unscored: UnscoredCase) -> None:
         try:
-            await self._add(case, await unscored.finish())
+            if (priced := self._add(case, await unscored.finish())) is not None:
+                await priced
         except Exception as error:  # noqa: BLE001 - `_run` raises it
             self._writer.fail(error)
 
@@ -212,11 +214,12 @@ class _Crew:
         self._workers.discard(task)
         self._end_if_done()
 
-    async def _add(self, case: Case, result: CaseResult) -> None:
+    def _add(self, case: Case, result: CaseResult) -> Awaitable[None] | None:
+        """Add a result to the journal; if it may have a price, that is added by what is returned."""
         if result.spent or self._spending.limit is not None:
-            await self._add_priced(case, result)
-        else:
-            self._writer.add(self._marked(case, result))
+            return self._add_priced(case, result)
+        self._writer.add(self._marked(case, result))
+        return None
 
     async def _add_priced(self, case: Case, result: CaseResult) -> None:
         try:
