@@ -159,7 +159,7 @@ def test_functions_that_judge_use_the_threads_of_their_run_again() -> None:
 
     assert not [result.error for result in results if result.error]
     assert len(THREADS) == 200
-    assert len(set(THREADS)) <= 5
+    assert len(set(THREADS)) < 20
 
 
 def test_all_workers_ask_cases_and_their_agents_are_closed_at_the_end() -> None:
