@@ -24,8 +24,8 @@ _SCORERS: Final = (
     Break(
         "a null is compared as a text",
         "engine/scorers/comparisons.py",
-        "    if actual is None:\n        return _Comparison",
-        "    if actual is None and not actual_text:\n        return _Comparison",
+        "    if actual is None:\n        return Comparison",
+        "    if actual is None and not actual_text:\n        return Comparison",
         ("engine/scorers/test_comparisons.py::test_a_null_fails_and_is_shown",),
     ),
     Break(
