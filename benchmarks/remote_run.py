@@ -1,4 +1,4 @@
-"""Asks many cases in this process or on a cluster of Ray, and prints how that went as JSON.
+"""Asks many cases in this process or on a cluster of Ray, and writes how that went to told.json.
 
 python remote_run.py JSON FOLDER: the keys of `Work`, and an empty folder for the project. It runs in the environment
 that has Ray; `RAY_ADDRESS` names the cluster.
@@ -88,4 +88,5 @@ class Cases:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(json.loads(sys.argv[1]), Path(sys.argv[2]))))
+    # Ray prints lines of its own.
+    Path(sys.argv[2], "told.json").write_text(json.dumps(run(json.loads(sys.argv[1]), Path(sys.argv[2]))))

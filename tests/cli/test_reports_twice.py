@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from evalmeta.package.project import Project
 
 CASES, RUN = 30, "4KB000000000001GAA"
-# Times of day; durations with a unit, or under a name that says what they are.
+# Times of day; durations with a unit, or under a name that says what they are; ids of traces, which the start decides.
 TIMES = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:?00| UTC)?"
     r"|\b[\d.,]+ ?m?s\b"
     r"""|\btime="[\d.]+"|"(duration|start|stop)": ?\d+"""
+    r'|"\w*UnixNano": ?"\d+"|"(traceId|spanId|parentSpanId)": ?"\w+"'
 )
 FAILING = """\
 import hashlib
