@@ -8,7 +8,8 @@ import pytest
 
 from engine.builders import TOPIC, Agent, answer_orders, case
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, run_case
+from evalmeta.engine.case_run import CasePolicy, run_case
+from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.errors import SubjectError
 from evalmeta.model.evaluation import Case, Turn, WorkItem

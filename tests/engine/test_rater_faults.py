@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case, evaluation
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, rescore_case, run_case
+from evalmeta.engine.case_run import CasePolicy, rescore_case, run_case
+from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.interfaces import Rating
 from evalmeta.engine.runner import execute
 from evalmeta.engine.scorers import SCORERS, make_scorers

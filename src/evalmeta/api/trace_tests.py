@@ -15,6 +15,7 @@ from evalmeta.formats.yaml_source import is_settled, write_yaml
 from evalmeta.model.expected_values import literal_value
 from evalmeta.model.redaction import HIDDEN
 from evalmeta.package.files import shown, state_of
+from evalmeta.report.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -57,7 +58,7 @@ class TurnFilter:
         if unknown := sorted(self.trace_ids - {turn.trace_id for turn in turns}):
             raise NotFound(f"no turn has the trace {', '.join(unknown)}")
         if high := sorted(number for number in self.numbers or () if not 1 <= number <= len(turns)):
-            raise NotFound(f"there is no turn {high[0]}: the files have {len(turns):,}")
+            raise NotFound(f"there is no turn {high[0]}: the files have {count(len(turns), 'turn')}")
 
 
 class LeftOut(NamedTuple):

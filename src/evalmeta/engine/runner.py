@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, UnscoredCase, ask_case, close, rescore_case
+from evalmeta.engine.case_run import CasePolicy, UnscoredCase, ask_case, close, rescore_case
+from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class TurnContext(NamedTuple):
-    """What an agent is told of the trace of a turn: its `traceparent`, and the environment of programs."""
+    """The `traceparent` that an agent receives with a turn, and the environment variables that programs need."""
 
     traceparent: str
     environment: Mapping[str, str]

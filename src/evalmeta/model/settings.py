@@ -90,8 +90,9 @@ class SubjectSettings(AdapterSettings):
 
     @property
     def reads_traces(self) -> bool:
-        """Return whether evalmeta receives the agent's traces."""
-        return False
+        """Return whether evalmeta receives the agent's traces: its key `traces`."""
+        # A key of this name of another package's adapter has a meaning of its own.
+        return "traces" in type(self).model_fields and bool(getattr(self, "traces", False))
 
     @property
     def login(self) -> str:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, run_case
+from evalmeta.engine.case_run import CasePolicy, run_case
+from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from evalmeta import limits
-from evalmeta.engine.case_run import CasePolicy, TimeLimit, close, run_case
+from evalmeta.engine.case_run import CasePolicy, close, run_case
+from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.pacer import Pacer
 from evalmeta.engine.project_code import functions_context

@@ -69,11 +69,6 @@ class CommandSubject(SubjectSettings):
         program = _find_program(self.command[0], root, environment.get("PATH"))
         return _Command((program, *self.command[1:]), root, environment)
 
-    @property
-    def reads_traces(self) -> bool:
-        """Return whether evalmeta receives the agent's traces."""
-        return self.traces
-
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the program with its arguments, which may be files."""
         words = [path_in_words(word, root) for word in self.command]

@@ -85,11 +85,6 @@ class HttpSubject(SubjectSettings):
         """Return the environment variables in headers, too."""
         return (*super().key_variables(), *header_variables(self.headers))
 
-    @property
-    def reads_traces(self) -> bool:
-        """Return whether evalmeta receives the agent's traces."""
-        return self.traces
-
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the method and the address."""
         return f"http {self.method} {address_in_words(self.url)}", []

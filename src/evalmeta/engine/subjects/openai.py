@@ -110,11 +110,6 @@ class OpenAISubject(SubjectSettings):
         """Return the environment variables in headers, too."""
         return (*super().key_variables(), *header_variables(self.headers))
 
-    @property
-    def reads_traces(self) -> bool:
-        """Return whether evalmeta receives the agent's traces."""
-        return self.traces
-
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the model and the address."""
         api = " (responses)" if self.api == "responses" else ""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from evalmeta.engine.case_run import Deadline, TimeLimit
+from evalmeta.engine.deadline import Deadline, TimeLimit
 
 
 async def wait(seconds: float, *, result: str = "done") -> str:
