@@ -127,7 +127,7 @@ def test_a_mistake_in_columns_is_reported_before_the_first_question(
     [
         (("q.csv", "--columns", "input"), "'input' is not a key with its column, such as input=Question"),
         (("q.csv", "--columns", "input=A", "--columns", "input=B"), "'input' has two columns, 'A' and 'B'"),
-        (("spec.yaml", *COLUMNS), "--columns is only for tables and JSON Lines"),
+        (("spec.yaml", *COLUMNS), "columns are only for tables (CSV) and JSON Lines"),
     ],
 )
 def test_columns_that_cannot_be_used_are_an_error(

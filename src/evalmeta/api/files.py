@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError, UsageError
+from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_API_VERSION, TYPES, WILDCARD, Component
 from evalmeta.package.agent_files import AgentFiles
@@ -117,7 +117,9 @@ def validate(
     """
     if paths:
         if columns:
-            _refuse_columns_without_table(paths)
+            from evalmeta.formats.document import check_columns
+
+            check_columns(columns, paths)
         files, others = _tests_among(_each_once(_named_files(paths, takes_tests=True, columns=columns)), paths)
         return replace(_validate_files(files, profile, columns), others=others)
     project = find_project(start or Path.cwd())
@@ -250,13 +252,6 @@ def _in_force(profile: Profile | None, folder: Path) -> _InForce:
 def _policy_of(project: Project, profile: Profile | None) -> RulePolicy:
     agents = AgentFiles(project.package_directories)
     return rule_policy(project.declared, profile=profile, declared_variables=agents.declared_variables)
-
-
-def _refuse_columns_without_table(paths: Sequence[Path]) -> None:
-    from evalmeta.formats.document import CASE_FILES
-
-    if not any(path.is_dir() or path.suffix.lower() in CASE_FILES for path in paths):
-        raise UsageError("--columns is only for tables and JSON Lines, and there are none among the files")
 
 
 def _validate_files(

@@ -10,7 +10,7 @@ from evalmeta.api.discovery import reading_at
 from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.definitions import definition_of
-from evalmeta.formats.document import CASE_FILES
+from evalmeta.formats.document import check_columns
 from evalmeta.formats.files import format_of, read_document
 from evalmeta.formats.registry import Format, format_to_write
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
@@ -81,8 +81,7 @@ def read_source(
     `columns` are keys of test cases with columns of tables and JSON Lines, which replace those of the file's project.
     """
     label, reading = shown(path), reading_at(path, columns)
-    if columns and path.suffix.lower() not in CASE_FILES:
-        raise UsageError(f"--columns is only for tables and JSON Lines, and {label} is neither")
+    check_columns(columns, [path])
     source_format = format_of(path, label=label, reading=reading)
     spec = None
     if source_format == "testspec":

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
-from evalmeta.errors import NotFound
+from evalmeta.errors import NotFound, UsageError
 from evalmeta.package.files import slash_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.model.evaluation import Evaluation
@@ -151,6 +151,12 @@ CASE_FILES: Final = (*TABLE_NAMES, *LINES_NAMES)
 """The names of the files with test cases that a test spec can name."""
 SEARCHED: Final = (*SPEC_NAMES, *CASE_FILES, ".json")
 """The names of the files in folders that can be tests, definitions apart."""
+
+
+def check_columns(columns: Mapping[str, str], paths: Iterable[Path | None]) -> None:
+    """Raise UsageError if columns are named, and none of the files or folders can have any."""
+    if columns and not any(path and (path.is_dir() or path.suffix.lower() in CASE_FILES) for path in paths):
+        raise UsageError("columns are only for tables (CSV) and JSON Lines, and there are none among the files")
 
 
 def is_file(path: Path) -> bool:

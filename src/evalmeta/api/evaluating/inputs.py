@@ -78,15 +78,10 @@ def load_evaluations(
     roots.functions.judge_all = bool(given)
     loaded = _load_all(what, name, roots)
     if columns:
-        _check_tables(loaded)
+        from evalmeta.formats.document import check_columns
+
+        check_columns(columns, [item.file for item in loaded])
     return [_with_checks(loaded_evaluation, given) for loaded_evaluation in loaded] if given else loaded
-
-
-def _check_tables(loaded: Iterable[LoadedEvaluation]) -> None:
-    from evalmeta.formats.document import CASE_FILES
-
-    if not any(item.file and item.file.suffix.lower() in CASE_FILES for item in loaded):
-        raise UsageError("columns are only for tables (CSV) and JSON Lines, and there are none to evaluate")
 
 
 def _with_checks(loaded: LoadedEvaluation, checks: Sequence[GivenFunction]) -> LoadedEvaluation:

@@ -19,7 +19,7 @@ from evalmeta.api.runs.selection import CaseSelection, PlannedRun
 from evalmeta.api.runs.starting import RunCall, make_plan, run_tests
 from evalmeta.engine.metrics import needs_model
 from evalmeta.errors import Suggestion, UsageError
-from evalmeta.formats.document import CASE_FILES
+from evalmeta.formats.document import check_columns
 from evalmeta.model.run_options import OFFLINE_RATER
 from evalmeta.package.files import shown
 from evalmeta.report.text import count, percent
@@ -69,8 +69,7 @@ def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall |
     check_matrix(call)
     files = _read_files(call, found, observer)
     _note_criteria(files, call.agent.config, observer)
-    if call.agent.columns and not any(file.path.suffix.lower() in CASE_FILES for file in files):
-        raise UsageError("--columns is only for tables and JSON Lines, and there are none among the files")
+    check_columns(call.agent.columns, [file.path for file in files])
     _note_unjudged(files, call, observer)
     if call.project.settings.quarantine:
         observer.warn_of(listed_problems(call.project))
