@@ -145,7 +145,7 @@ def test_secrets_are_hidden_and_not_expected(folder: Path, evalmeta: Program) ->
     [case] = cases(folder)
     assert (case["input"], case["actions"]) == ("My key is [secret]", ["get_order"])
     assert "the input has a hidden secret; the argument id of get_order has a hidden secret" in str(case["metadata"])
-    assert "case 1 lacks something; its metadata say what" in done.err
+    assert "case 1 lacks a value; the note in its metadata says which" in done.err
 
 
 def test_what_the_project_redacts_is_hidden_too(folder: Path, evalmeta: Program) -> None:

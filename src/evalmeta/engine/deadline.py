@@ -1,4 +1,4 @@
-"""Time limits of works, which cost nearly nothing for one that never waits."""
+"""Time limits, which cost nearly nothing for work that never waits."""
 
 from __future__ import annotations
 

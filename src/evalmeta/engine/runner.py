@@ -216,7 +216,7 @@ class _Crew:
         self._end_if_done()
 
     def _add(self, case: Case, result: CaseResult) -> Awaitable[None] | None:
-        """Add a result to the journal; if it may have a price, that is added by what is returned."""
+        """Add a result to the journal; for one that may have a price, return what does so, to be awaited."""
         if result.spent or self._spending.limit is not None:
             return self._add_priced(case, result)
         self._writer.add(self._marked(case, result))

@@ -118,7 +118,8 @@ def _test_warnings(proposed: ProposedTests | None) -> list[str]:
     if proposed is None:
         return []
     warnings = [f"trace {trace_id} is not in the tests: {why}" for trace_id, why in proposed.left_out]
-    return [*warnings, *(f"case {number} lacks something; its metadata say what" for number in proposed.noted)]
+    lacking = (f"case {number} lacks a value; the note in its metadata says which" for number in proposed.noted)
+    return [*warnings, *lacking]
 
 
 def _tests_json(proposed: ProposedTests) -> JsonObject:
