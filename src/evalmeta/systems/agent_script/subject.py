@@ -1,0 +1,238 @@
+"""The adapter agent_script: an agent in Agent Script whose bundle is in the project, carried out without an org."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field
+from pydantic import JsonValue as AnyJson
+
+from evalmeta import limits
+from evalmeta.errors import SettingsError
+from evalmeta.model.redaction import address_in_words
+from evalmeta.model.settings import TARGET, SubjectSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import ModuleType
+
+    from evalmeta.agent_script.nodes import ActionDefinition, Script
+    from evalmeta.engine.interfaces import Subject
+    from evalmeta.engine.project_code import Function
+    from evalmeta.engine.subjects.calls import Calls
+    from evalmeta.engine.subjects.replay import Recordings
+    from evalmeta.model.login import SignIn
+    from evalmeta.systems.agent_script.doubles import Double
+    from evalmeta.systems.agent_script.models import Model
+
+RULES: Final = "rules"
+"""The folder with the rules of scripted models, `rules/AGENT.yaml`."""
+_NAME: Final = r"^[A-Za-z]\w*$"
+
+
+class AgentScriptSubject(SubjectSettings):
+    """An agent in Agent Script, carried out without an org: `bundle` is its name, as in `aiAuthoringBundles/NAME`.
+
+    Its reasoning is asked of a model: of `model`, at the endpoint `url` for chat completions with the key in
+    `api_key_env`, `headers` and what `extra` adds to requests; of the function `target`; of the file `rules`, by
+    default `rules/NAME.yaml`; or of the run in `recording`. Actions are answered by files in the folder `actions`, by
+    functions of the module `functions`, or by the calls in `recording`. Each turn begins at the subagent that answered
+    last, or with `turns_begin = "start_agent"` at that.
+    """
+
+    agent = "an agent in Agent Script, whose bundle is in the project"
+    imports_code = True
+
+    adapter: Literal["agent_script"]
+    bundle: Annotated[str, Field(pattern=_NAME)]
+    model: str = ""
+    url: str = "https://api.openai.com/v1"
+    api_key_env: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    extra: dict[str, AnyJson] = Field(default_factory=dict)
+    target: Annotated[str, Field(pattern=f"^$|{TARGET}")] = ""
+    rules: Path | None = None
+    recording: Path | None = None
+    actions: Path = Path("actions")
+    functions: str = ""
+    turns_begin: Literal["active", "start_agent"] = "active"
+
+    def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
+        """Return a subject that carries out the script; raise SettingsError if it, or what it needs, cannot be used."""
+        from evalmeta.engine.interfaces import SimpleSubject
+        from evalmeta.engine.subjects.calls import Calls
+        from evalmeta.engine.subjects.replay import read_recordings
+        from evalmeta.systems.agent_script.conversation import Agent, Conversation
+        from evalmeta.systems.agent_script.doubles import Doubles
+
+        path = script_of(root, self.bundle)
+        if path is None:
+            raise SettingsError(
+                f"the project has no Agent Script of {self.bundle!r}",
+                actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
+            )
+        label = _label(path, root)
+        script = _read_script(path, label, root)
+        if script.start is None:
+            raise SettingsError(f"{label} has no start_agent", actions=["Add a block `start_agent NAME:`."])
+        calls = Calls(root)
+        recordings = read_recordings(root / self.recording) if self.recording else None
+        model = self._model(script, recordings, calls, root)
+        doubles = Doubles(self._doubles(script, recordings, calls, root), str(self.actions))
+        agent = Agent(*(script, script.start, label, doubles, model.name), restarts=self.turns_begin == "start_agent")
+
+        async def close() -> None:
+            await model.close()
+            calls.close()
+
+        return SimpleSubject(lambda case: Conversation(agent, model.open(case), case), close=close)
+
+    def identity(self, root: Path) -> tuple[str, list[Path]]:
+        """Return the agent and what chooses, and the files that say what it does."""
+        files = [path for path in (script_of(root, self.bundle), self._rules(root)) if path]
+        actions = sorted((root / self.actions).glob("*.yaml"))
+        chooser = f"{self.model} at {address_in_words(self.url)}" if self.model else self.target
+        return f"agent_script {self.bundle} {chooser}".rstrip(), [*files, *actions]
+
+    def key_variables(self) -> tuple[str, ...]:
+        """Return the environment variables in headers, too."""
+        from evalmeta.engine.subjects.http import header_variables
+
+        return (*super().key_variables(), *header_variables(self.headers))
+
+    def _rules(self, root: Path) -> Path | None:
+        """Return the file of rules: the one that the settings name, or the agent's own if no model is named."""
+        if self.rules is not None:
+            return root / self.rules
+        usual = root / RULES / f"{self.bundle}.yaml"
+        return usual if not (self.model or self.target or self.recording) and usual.is_file() else None
+
+    def _model(self, script: Script, recordings: Recordings | None, calls: Calls, root: Path) -> Model:
+        from evalmeta.systems.agent_script.models import FunctionModel
+        from evalmeta.systems.agent_script.recorded import RecordedModel
+        from evalmeta.systems.agent_script.rules import read_rules
+
+        named = [name for name in ("model", "target", "rules") if getattr(self, name)]
+        if len(named) > 1:
+            raise SettingsError(
+                f"the agent {self.bundle} has {' and '.join(named)}, which all choose its steps",
+                actions=["Keep one of them in evalmeta.toml."],
+            )
+        if self.model:
+            return self._chat_model()
+        if self.target:
+            return FunctionModel(calls.of(_function(root, self.target)), self.target)
+        if rules := self._rules(root):
+            return read_rules(rules, label=_label(rules, root), script=script)
+        if recordings is not None:
+            return RecordedModel(recordings, str(self.recording))
+        raise _no_model(self.bundle)
+
+    def _chat_model(self) -> Model:
+        from evalmeta.engine.http_endpoint import Endpoint
+        from evalmeta.engine.subjects.http import fill_headers
+        from evalmeta.systems.agent_script.chat import ChatModel
+
+        headers, secrets, credential = fill_headers(self.headers, api_key_env=self.api_key_env)
+        endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
+        return ChatModel(endpoint, self.model, url=self.url, extra=self.extra)
+
+    def _doubles(
+        self, script: Script, recordings: Recordings | None, calls: Calls, root: Path
+    ) -> Mapping[str, tuple[Double, ...]]:
+        from evalmeta.engine.project_code import import_from
+        from evalmeta.systems.agent_script.recorded import recorded_doubles
+        from evalmeta.systems.agent_script.tools import actions_of
+
+        recorded = recorded_doubles(recordings) if recordings else {}
+        module = import_from(root, self.functions, called="the subject's functions") if self.functions else None
+        return {
+            name: tuple(self._doubles_of(actions, module, recorded, calls))
+            for name, actions in actions_of(script).items()
+        }
+
+    def _doubles_of(
+        self, actions: list[ActionDefinition], module: ModuleType | None, recorded: Mapping[str, Double], calls: Calls
+    ) -> Iterator[Double]:
+        from evalmeta.systems.agent_script.doubles import FunctionDouble, read_rows
+
+        name = actions[0].name
+        rows = calls.root / self.actions / f"{name}.yaml"
+        if rows.is_file():
+            yield read_rows(rows, actions, label=_label(rows, calls.root))
+        if callable(function := getattr(module, name, None)):
+            yield FunctionDouble(calls.of(function), name)
+        if name in recorded:
+            yield recorded[name]
+
+
+def bundle_settings(root: Path, name: str) -> SubjectSettings | None:
+    """Return the settings of an agent whose Agent Script is in the project; None if it has none."""
+    if not name.isidentifier() or script_of(root, name) is None:
+        return None
+    return AgentScriptSubject(adapter="agent_script", bundle=name)
+
+
+def script_of(root: Path, agent: str) -> Path | None:
+    """Return the Agent Script of an agent of a project; None if it has none."""
+    from evalmeta.errors import EvalmetaError
+    from evalmeta.package.agent_files import find_script
+    from evalmeta.package.project import find_project
+
+    try:
+        folders = find_project(root, with_settings=False).package_directories
+    except EvalmetaError:
+        folders = (root,)
+    return find_script(folders, agent)
+
+
+def _label(path: Path, root: Path) -> str:
+    """Return the path in messages: results have no folders of this machine."""
+    return path.relative_to(root.resolve()).as_posix() if path.is_relative_to(root.resolve()) else path.name
+
+
+def _read_script(path: Path, label: str, root: Path) -> Script:
+    """Read a script; raise SettingsError with the first error that `evalmeta validate` reports about it."""
+    from evalmeta.agent_script.parser import parse_script
+    from evalmeta.package.files import read_text
+    from evalmeta.package.project import find_project
+    from evalmeta.validation.rules import rule_policy
+    from evalmeta.validation.script_rules import rule_problems, syntax_problems
+
+    script, unread = parse_script(read_text(path, raises=SettingsError, max_bytes=limits.MAX_SCRIPT_BYTES))
+    problems = syntax_problems(unread, label)
+    if not problems:
+        severity_of = rule_policy(find_project(root).declared).severity
+        found = rule_problems(script, label=label, severity_of=severity_of)
+        problems = [problem for problem in found if problem.is_error]
+    if problems:
+        raise SettingsError(f"{problems[0].location}: {problems[0].message}", problems=problems)
+    return script
+
+
+def _function(root: Path, target: str) -> Function:
+    from evalmeta.engine.project_code import find_function
+    from evalmeta.engine.subjects.calls import check_call
+
+    try:
+        function = find_function(target, root)
+    except SettingsError as error:
+        raise SettingsError(f"the target {target!r} cannot be used: {error}", actions=error.actions) from None
+    check_call(function, ({},), {}, called=f"the target {target!r}", root=root, example="choose(request)")
+    return function
+
+
+def _no_model(bundle: str) -> SettingsError:
+    lines = (
+        f'[subjects.{bundle}]\nadapter = "agent_script"\nbundle = "{bundle}"\nmodel = "gpt-4.1-mini"\n'
+        'url = "https://api.openai.com/v1"\napi_key_env = "OPENAI_API_KEY"'
+    )
+    rules = "rules:\n  - answer: Hello!"
+    return SettingsError(
+        f"the agent {bundle} is in the project, but no model chooses its steps",
+        actions=[
+            f"Add these lines to evalmeta.toml, with your model and key:\n\n{lines}",
+            f"Or write rules instead of a model to {RULES}/{bundle}.yaml:\n\n{rules}",
+        ],
+    )
