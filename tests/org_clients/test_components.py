@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bundles import bundle_package, bundle_parts
 from evalmeta.errors import OrgFault
 from evalmeta.model.login import ADMIN
+from evalmeta.model.registry import AUTHORING_BUNDLE
 from evalmeta.org.jobs import quick_deploy
 from evalmeta.org_clients.components import delete_components, rename_component
 from evalmeta.protocol.metadata_api import AsyncResult, DeleteResult, DeployOptions, SaveResult, UpsertResult
@@ -180,3 +182,28 @@ def test_a_quick_deploy_is_refused_after_a_call_changed_a_component(org: Organiz
         assert codes(save(org, method, metadata(name, subject="Other"))) == [(name, [])]
     with pytest.raises(OrgFault, match="The org has changed since this validation"):
         quick_deploy(org, ADMIN, job_id)
+
+
+def test_the_fields_of_a_bundle_are_read_in_any_case_of_its_name_and_it_can_be_deleted(org: Organization) -> None:
+    deploy(org, bundle_package({f"Desk/{name}": content for name, content in bundle_parts("Desk").items()}))
+    read = f"<readMetadata><type>{AUTHORING_BUNDLE.name}</type><fullNames>desk</fullNames></readMetadata>"
+    assert b"<bundleType>AGENT</bundleType>" in call(org, read).content
+    delete = f"<deleteMetadata><type>{AUTHORING_BUNDLE.name}</type><fullNames>Desk</fullNames></deleteMetadata>"
+    assert codes(read_results(DeleteResult, call(org, delete).content)) == [("Desk", [])]
+    assert b"AGENT" not in call(org, read).content
+
+
+@pytest.mark.parametrize("action", ["createMetadata", "updateMetadata"])
+def test_a_call_that_carries_no_script_saves_no_bundle(org: Organization, action: str) -> None:
+    if action == "updateMetadata":
+        deploy(org, bundle_package({f"Desk/{name}": content for name, content in bundle_parts("Desk").items()}))
+    before = org.components.content(AUTHORING_BUNDLE.name, "Desk")
+    [result] = save(org, action, metadata("Desk", kind=AUTHORING_BUNDLE.name))
+    assert "which this call cannot save: deploy it" in result.errors[0].message
+    assert org.components.content(AUTHORING_BUNDLE.name, "Desk") == before
+
+
+def test_a_bundle_is_not_renamed_because_its_files_have_its_name(org: Organization) -> None:
+    deploy(org, bundle_package({f"Desk/{name}": content for name, content in bundle_parts("Desk").items()}))
+    assert not rename_component(org, ADMIN, AUTHORING_BUNDLE, "Desk", "Shop").success
+    assert [component.full_name for component in org.components.list(AUTHORING_BUNDLE.name)] == ["Desk"]

@@ -97,7 +97,7 @@ ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 # What the org has, what it nearly has, and anything.
 VALUES = ANY | st.sampled_from(
     [
-        *("67.0", "66.0", "v66.0", "ai-evaluations", "ai-testing", "User", "BotDefinition", "Organization"),
+        *("68.0", "66.0", "v66.0", "ai-evaluations", "ai-testing", "User", "BotDefinition", "Organization"),
         *("0Af000000000001AAA", "4KB000000000001GAA", "true", "1-1", "SELECT Id FROM User"),
         "SELECT COUNT() FROM BotDefinition WHERE Id LIKE '%'",
     ]

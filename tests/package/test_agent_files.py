@@ -34,10 +34,13 @@ start_agent router:
 subagent Billing:
     label: "Bills"
     # a comment
-    description: "Questions about bills"
     actions:
         pay:
             description: "Pays a bill"
+            target: "flow://Pay"
+    description: |
+        Questions
+        about bills
 topic Silent:
     label: "Nothing is said"
 """

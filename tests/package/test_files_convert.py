@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.registry import TYPES, Component
-from evalmeta.package.files import entry_name, parse_safe_file_name
+from evalmeta.package.components import entries_of
+from evalmeta.package.files import parse_safe_file_name
 from evalmeta.package.folders import target_path
 from evalmeta.package.project import Project
 
@@ -20,7 +21,7 @@ PLAIN = Project(ROOT, is_dx=False, package_directories=(ROOT,), api_version=None
 
 def test_an_entry_has_the_metadata_formats_name() -> None:
     component = Component(TYPE, "X", ROOT / "anywhere" / "X.aiEvaluationDefinition-meta.xml")
-    assert entry_name(component) == "aiEvaluationDefinitions/X.aiEvaluationDefinition"
+    assert list(entries_of(component)) == [("aiEvaluationDefinitions/X.aiEvaluationDefinition", component.path)]
 
 
 @pytest.mark.parametrize("file_name", ["My_Test.aiEvaluationDefinition", "My_Test.aiEvaluationDefinition-meta.xml"])

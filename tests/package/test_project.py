@@ -69,7 +69,7 @@ def test_a_missing_project_says_what_was_searched_and_what_to_do(tmp_path: Path)
     with pytest.raises(ProjectError) as caught:
         find_project(tmp_path)
     wanted = "sfdx-project.json, evalmeta.toml, package.xml, aiEvaluationDefinitions, aiTestingDefinitions"
-    wanted += ", aiAgentScorerDefinitions"
+    wanted += ", aiAgentScorerDefinitions, aiAuthoringBundles"
     assert str(caught.value) == f"There is no project in {tmp_path} or above it; searched for {wanted}."
     assert "evalmeta init --dx" in caught.value.actions[1]
 

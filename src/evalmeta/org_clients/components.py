@@ -15,6 +15,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from evalmeta import limits
 from evalmeta.errors import MessageUnreadable, OrgFault
+from evalmeta.model.bundle_content import split_files
 from evalmeta.model.registry import NEWEST_API_VERSION, MetadataType
 from evalmeta.org.deployments import deployment_status, options_of
 from evalmeta.org.handlers.rest import authenticated, json_reply, read_body, stream_body
@@ -173,6 +174,10 @@ def _problems(component: NewComponent) -> Iterator[MetadataError]:
         text = f"{name[:80]!r} is not a valid full name: use letters, digits and underscores"
         yield MetadataError(text, "FIELD_INTEGRITY_EXCEPTION" if name else "REQUIRED_FIELD_MISSING", ("fullName",))
         return
+    if kind.is_bundle:
+        text = f"{kind.name} {name} has files, which this call cannot save: deploy it"
+        yield MetadataError(text, "FUNCTIONALITY_NOT_ENABLED")
+        return
     problems = validate_component(
         kind, content, label=name, full_name=name, policy=_POLICY, api_version=NEWEST_API_VERSION
     )
@@ -194,8 +199,16 @@ def _read(org: Organization, _: User, call: Call) -> bytes:
         text = f"{len(names)} names; at most {limits.MAX_READ_NAMES} are allowed in one call"
         raise OrgFault(text, code="EXCEEDED_ID_LIMIT")
     contents = [(name, org.components.content(kind.name, name)) for name in names]
-    records = [None if content is None else (name, read_node(content, label=name)) for name, content in contents]
+    records = [None if content is None else (name, _fields(kind, name, content)) for name, content in contents]
     return write_records(kind.name, records)
+
+
+def _fields(kind: MetadataType, name: str, content: bytes) -> Node:
+    """Return the fields of a component; those of a bundle are in its metadata file."""
+    if kind.is_bundle:
+        _, metadata = kind.bundle_files(name.casefold())
+        content = next(data for file, data in split_files(content).items() if file.casefold() == metadata)
+    return read_node(content, label=name)
 
 
 def _save_all(org: Organization, user: User, call: Call) -> bytes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import ArchiveError
 from evalmeta.model.registry import PACKAGE_FILE, Manifest, ManifestTypes, merge_types, names_by_type
-from evalmeta.package.files import entry_name
+from evalmeta.package.components import entries_of
 from evalmeta.package.zip_reader import (
     CENTRAL,
     CENTRAL_MAGIC,
@@ -199,7 +199,8 @@ def package_entries(
     """Yield names and contents for `build_zip`: package.xml, destructive changes by file name, and the components."""
     yield PACKAGE_FILE, write_manifest(manifest_of(components.components, components.api_version))
     yield from (destructive or {}).items()
-    yield from ((entry_name(component), component.path) for component in components.components)
+    for component in components.components:
+        yield from entries_of(component)
 
 
 def near_limits(*, zipped: int, entries: int) -> tuple[str, ...]:

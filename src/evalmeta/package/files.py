@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evalmeta import limits
 from evalmeta.errors import ProjectError, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import TYPES, Component, MetadataType
+from evalmeta.model.registry import META_XML_SUFFIX, TYPES, Component, MetadataType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -295,19 +295,16 @@ def shown(path: Path) -> str:
     return path.as_posix().removeprefix(f"{here}/")
 
 
-META_XML_SUFFIX: Final = "-meta.xml"
-_BY_SUFFIX: Final = {row.suffix: row for row in TYPES}
+_BY_SUFFIX: Final = {row.suffix: row for row in TYPES if not row.is_bundle}
 # A safe file name on every system: no separator, drive, stream or control character, valid Unicode, not hidden.
 _FULL_NAME: Final = re.compile(r"(?!\.)[^/\\:\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
-def entry_name(component: Component) -> str:
-    """Return the component's name in a zip: `aiEvaluationDefinitions/X.aiEvaluationDefinition`."""
-    return f"{component.type.directory}/{component.full_name}.{component.type.suffix}"
-
-
 def parse_safe_file_name(file_name: str) -> tuple[MetadataType, str] | None:
-    """Return type and full name by a file name in source or metadata format; None for other, hidden or unsafe names."""
+    """Return type and full name by a file name in source or metadata format; None for other, hidden or unsafe names.
+
+    The files of bundles are other files: they belong to the folder that they are in.
+    """
     named = parse_file_name(file_name)
     return named if named and is_safe_full_name(named[1]) else None
 

@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import InvalidMetadata, ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.model.registry import TYPES, Component, MetadataType
-from evalmeta.package.files import (
-    META_XML_SUFFIX,
-    is_safe_full_name,
-    parse_file_name,
-    read_text,
-    shown,
-    unsafe_name_problem,
-)
+from evalmeta.model.registry import BUNDLE_TYPES, META_XML_SUFFIX, TYPES, Component, MetadataType
+from evalmeta.package.components import entry_name
+from evalmeta.package.files import is_safe_full_name, parse_file_name, read_text, shown, unsafe_name_problem
 from evalmeta.package.project import PROJECT_FILE, Project, find_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
+BUNDLE_FILES: Final = tuple(name for row in BUNDLE_TYPES.values() for name in row.bundle_files(""))
+"""How the names of the files of bundles end."""
 FORCEIGNORE_FILE: Final = ".forceignore"
 # As in the sf CLI, they follow the lines of the file, so that no `!` can include such files again.
 _DEFAULTS: Final = ("**/*.dup", "**/.*", "**/package2-descriptor.json", "**/package2-manifest.json")
@@ -229,30 +225,73 @@ def component_files(project: Project, ignore: ForceIgnore | None = None) -> Iter
     """Yield the components of the project, in no particular order.
 
     In a DX project, components can be in any folder of a package directory, except hidden ones and `node_modules`; in
-    a plain folder, only in the folder of their type. Symlinks inside the project are followed, each folder once.
+    a plain folder, only in the folder of their type. A bundle is a folder in the folder of its type, unless it is
+    empty. Symlinks inside the project are followed, each folder once.
     Files that `.forceignore` ignores are skipped, or those of `ignore`. Raise OSError if a folder cannot be read.
     """
     ignore = ignore or read_forceignore(project.root)
     return _in_package_directories(project, ignore) if project.is_dx else _in_type_folders(project, ignore)
 
 
+class _Folder(NamedTuple):
+    """A folder to search: the type of bundles in it, or the type of the bundle that it is."""
+
+    path: Path
+    holds: MetadataType | None = None
+    bundle: MetadataType | None = None
+
+    def inner(self, name: str, path: Path) -> _Folder:
+        """Return a folder in this one, by its name here; a link leads to another path."""
+        if self.holds:
+            return _Folder(path, bundle=self.holds)
+        return _Folder(path, None if self.bundle else BUNDLE_TYPES.get(name))
+
+
 def _in_package_directories(project: Project, ignore: ForceIgnore) -> Iterator[Component]:
-    pending = [directory for directory in project.package_directories if not _hides(ignore, directory)]
-    _expect_folders(project, pending)
+    directories = [directory for directory in project.package_directories if not _hides(ignore, directory)]
+    _expect_folders(project, directories)
+    pending = [_Folder(directory, BUNDLE_TYPES.get(directory.name)) for directory in directories]
     visited: set[Path] = set()
+    bundles: set[Path] = set()
     while pending:
         folder = pending.pop()
-        if folder in visited:
+        if folder.bundle and folder.path not in bundles:
+            bundles.add(folder.path)
+            yield from _bundle_in(folder.path, folder.bundle, project.root, ignore)
+        if folder.path in visited:
             continue
-        visited.add(folder)
-        for entry in _folder_entries(folder, project.root):
+        visited.add(folder.path)
+        for entry in _folder_entries(folder.path, project.root):
             if not entry.is_dir():
                 yield from _component_of(entry, ignore)
                 continue
             target = _real(entry) if entry.is_symlink() else Path(entry.path)
-            skipped = entry.name.startswith(".") or entry.name == _NODE_MODULES
-            if not (skipped or _hides(ignore, Path(entry.path)) or _hides(ignore, target)):
-                pending.append(target)
+            if not (_is_left_out(entry, ignore) or _hides(ignore, target)):
+                pending.append(folder.inner(entry.name, target))
+
+
+def _is_left_out(folder: os.DirEntry[str], ignore: ForceIgnore) -> bool:
+    return folder.name.startswith(".") or folder.name == _NODE_MODULES or _hides(ignore, Path(folder.path))
+
+
+def _bundle_in(folder: Path, kind: MetadataType, root: Path, ignore: ForceIgnore) -> Iterator[Component]:
+    """Yield the bundle whose folder it is; none if no file is in it. Definitions in it are components themselves."""
+    files = tuple(sorted(_bundle_files(folder, root, ignore)))
+    if files:
+        yield Component(kind, folder.name, folder, files)
+
+
+def _bundle_files(folder: Path, root: Path, ignore: ForceIgnore) -> Iterator[Path]:
+    for entry in _folder_entries(folder, root):
+        if entry.is_dir(follow_symlinks=False):
+            if not _is_left_out(entry, ignore):
+                yield from _bundle_files(Path(entry.path), root, ignore)
+        elif not (_is_no_content(entry) or ignore.ignores(entry.path)):
+            yield Path(entry.path)
+
+
+def _is_no_content(entry: os.DirEntry[str]) -> bool:
+    return entry.name.startswith(".") or not entry.is_file() or parse_file_name(entry.name) is not None
 
 
 def _expect_folders(project: Project, directories: Sequence[Path]) -> None:
@@ -273,7 +312,34 @@ def _in_type_folders(project: Project, ignore: ForceIgnore) -> Iterator[Componen
         if not (folder.is_dir() and folder.is_relative_to(project.root)) or _hides(ignore, link):
             continue
         for entry in _folder_entries(folder, project.root):
-            yield from (component for component in _component_of(entry, ignore) if component.type == row)
+            if not row.is_bundle:
+                yield from (component for component in _component_of(entry, ignore) if component.type == row)
+            elif entry.is_dir() and not _is_left_out(entry, ignore):
+                yield from _bundle_in(_real(entry), row, project.root, ignore)
+
+
+def find_bundle(path: Path) -> Path | None:
+    """Return the folder of the bundle to which a file belongs by its name and its folders; None if it has none.
+
+    Other files in the folder of a bundle can be tests, for example.
+    """
+    if not path.name.endswith(BUNDLE_FILES):
+        return None
+    folder = path.absolute().parent
+    if folder.parent.name not in BUNDLE_TYPES:
+        return None
+    return path.parent if path.parent.name == folder.name else folder
+
+
+def open_bundle(folder: Path) -> Component | None:
+    """Return the bundle in a folder of `find_bundle`, without ignored files; None if all are ignored."""
+    real = Path(os.path.realpath(folder))
+    kind = BUNDLE_TYPES[folder.absolute().parent.name]
+    try:
+        root = find_project(real, with_settings=False).root
+    except ProjectError:
+        root = real
+    return next(_bundle_in(real, kind, root, _ignore_of(real)), None)
 
 
 def _folder_entries(folder: Path, root: Path) -> Iterator[os.DirEntry[str]]:
@@ -307,19 +373,19 @@ def refuse_problems(problems: Sequence[Problem]) -> None:
 
 
 def target_path(project: Project, kind: MetadataType, full_name: str) -> Path:
-    """Return the path of a component that the project does not have yet, always inside the project.
+    """Return the path of a component that the project does not have yet, always inside the project: a file or a folder.
 
     In a DX project, it is in `main/default` of the default package directory. Raise InvalidMetadata if the full name
     is not a valid file name, such as `../X` (code `full-name-unsafe`).
     """
     if not is_safe_full_name(full_name):
         message = f"the full name {full_name!r} is not a valid file name"
-        location = Location(f"{kind.directory}/{full_name}.{kind.suffix}")
+        location = Location(entry_name(kind, full_name))
         hint = "Rename the component in the org."
         problem = Problem("full-name-unsafe", Severity.ERROR, location, message, hint, f"{kind.name}:{full_name}")
         raise InvalidMetadata(message, problems=(problem,), actions=(hint,))
-    file_name = f"{full_name}.{kind.suffix}"
-    if project.is_dx:
-        folder = project.package_directories[0] / "main" / "default" / kind.directory
-        return folder / f"{file_name}{META_XML_SUFFIX}"
-    return project.root / kind.directory / file_name
+    name = full_name if kind.is_bundle else f"{full_name}.{kind.suffix}"
+    if not project.is_dx:
+        return project.root / kind.directory / name
+    folder = project.package_directories[0] / "main" / "default" / kind.directory
+    return folder / (name if kind.is_bundle else f"{name}{META_XML_SUFFIX}")

@@ -17,6 +17,7 @@ from evalmeta.errors import EvalmetaError, NotFound, ProjectError, UsageError
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
 from evalmeta.model.store import STORE_VARIABLE, Store, read_store_url
 from evalmeta.package.files import key_name, read_file, read_text
+from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements, read_replacements, replacement_faults
 from evalmeta.package.trust import STATE_FOLDER, refuse_foreign
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Project:
         package_directories: absolute paths, the default one first; only the root in a plain folder.
         api_version: the sourceApiVersion; None if it is not set.
         namespace: the namespace of `sfdx-project.json`, or empty.
+        replacements: what is replaced in files that are deployed.
         declared: the settings of `evalmeta.toml`; None without that file.
         store_url: the URL of a shared store as it is declared, which may have a password; empty for the state folder.
         home: the state folder that a command uses instead of the usual one.
@@ -60,6 +62,7 @@ class Project:
     package_directories: tuple[Path, ...]
     api_version: ApiVersion | None
     namespace: str = ""
+    replacements: Replacements = NO_REPLACEMENTS
     declared: Settings | None = None
     store_url: str = field(default="", repr=False)
     home: Path | None = None
@@ -187,6 +190,7 @@ def _open_project(root: Path, *, with_settings: bool) -> Project:
         package_directories=_package_directories(file, project.package_directories),
         api_version=project.source_api_version,
         namespace=project.namespace,
+        replacements=project.replacements,
     )
 
 
@@ -206,6 +210,7 @@ class ProjectFile(NamedTuple):
     package_directories: tuple[str, ...]  # relative, with forward slashes, the default one first
     source_api_version: ApiVersion | None = None
     namespace: str = ""
+    replacements: Replacements = NO_REPLACEMENTS
 
 
 def read_project_file(file: Path) -> ProjectFile:
@@ -223,6 +228,7 @@ def read_project_file(file: Path) -> ProjectFile:
         tuple(_slashed(row["path"]) for row in rows),
         parse_api_version(content.get("sourceApiVersion") or ""),
         content.get("namespace") or "",
+        read_replacements(file, content.get("replacements")),
     )
 
 
@@ -237,6 +243,7 @@ def _faults(content: object) -> Iterator[_Fault]:
     if not (namespace is None or (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace))):
         reason = "must be a namespace: up to 15 letters, digits and single underscores, beginning with a letter"
         yield ("namespace",), reason
+    yield from replacement_faults(content.get("replacements"))
 
 
 def _directory_faults(content: dict[str, object]) -> Iterator[_Fault]:
