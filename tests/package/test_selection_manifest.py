@@ -130,7 +130,7 @@ def test_an_unknown_type_is_a_problem_with_the_nearest_type(dx_project: Project)
 
 def test_a_type_without_similar_names_lists_the_known_ones(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", name="a flow"))
-    assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition."
+    assert problem.hint == f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition, AiAuthoringBundle."
 
 
 @pytest.mark.parametrize("wanted", [Manifest(()), manifest()])
@@ -169,7 +169,7 @@ def test_the_api_version_in_force_is_the_nearest_one_given(dx_project: Project) 
 
 def test_an_invalid_version_is_a_problem(dx_project: Project) -> None:
     (problem,) = problems(dx_project, manifest("*", version="newest"))
-    assert (problem.code, problem.hint) == ("manifest-version-invalid", "Write a version such as 67.0.")
+    assert (problem.code, problem.hint) == ("manifest-version-invalid", "Write a version such as 68.0.")
 
 
 def test_contents_are_never_read(dx_project: Project) -> None:

@@ -53,7 +53,7 @@ def test_patterns_that_match_nothing_are_listed_with_the_nearest_names(dx_projec
     ("entry", "hint"),
     [
         ("AiEvaluationDefinitions", f"Did you mean {TYPE}?"),
-        ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition."),
+        ("Flow:X", f"Known types: {TYPE}, AiTestingDefinition, AiAgentScorerDefinition, AiAuthoringBundle."),
     ],
 )
 def test_an_unknown_type_is_reported_with_the_nearest_one(entry: str, hint: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import SettingsError
 from evalmeta.model.entry_points import ENTRY_POINTS
-from evalmeta.model.evaluation import today
+from evalmeta.model.evaluation import Case, Evaluation, today
 from evalmeta.model.settings import Settings
 from evalmeta.package.settings import load_settings
 
@@ -194,6 +194,7 @@ def test_a_value_over_several_lines_has_no_known_line(file: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text() | st.from_regex(r"(\[(run|validate|subjects\.A)\]\n(\w+ = [\w.\"\[\]]*\n)*)*", fullmatch=True))
 def test_any_text_gives_settings_or_a_settings_error(file: Path, text: str) -> None:
@@ -202,6 +203,18 @@ def test_any_text_gives_settings_or_a_settings_error(file: Path, text: str) -> N
         assert isinstance(load_settings(file), Settings)
     except SettingsError as error:
         assert str(error).startswith(str(file))  # noqa: PT017 - either outcome is right
+
+
+def test_tags_name_the_cases_of_a_test_by_the_names_that_it_has(file: Path) -> None:
+    lists = '["Desk:1-2", "Desk:2,4"]', '["AiEvaluationDefinition:Desk"]', '["desk.yaml:3", "desk", "1", "Desk:0x"]'
+    file.write_text("[tags]\n" + "\n".join(f"tag{place} = {listed}" for place, listed in enumerate(lists)))
+    settings = load_settings(file)
+    assert settings.tags_of("Desk", "AiEvaluationDefinition") == {"tag0": {1, 2, 4}, "tag1": None}
+    assert settings.tags_of("tests/desk.yaml", "AiEvaluationDefinition") == {"tag2": None}
+    assert settings.tags_of("Other", "AiEvaluationDefinition") == {}
+    tested = Evaluation("Desk", "", (), listed_tags={"a": frozenset({1}), "b": None, "own": None})
+    assert tested.tags_of(Case(1, (), tags=("own",))) == ("own", "a", "b")
+    assert tested.tags_of(Case(2, ())) == ("b", "own")
 
 
 def test_a_quarantine_names_test_case_reason_and_last_day(file: Path) -> None:

@@ -22,6 +22,7 @@ CRITERION = (
     Parameter("expected", "Ä & <b>"),
 )
 TOPIC, ACTIONS = Expectation("topic_sequence_match", "Orders"), Expectation("action_sequence_match", "['A']")
+NO_ACTIONS = Expectation("action_sequence_match", "[]")
 CUSTOM = Expectation("string_comparison", label="The city", parameters=CRITERION)
 CASES = (
     TestCase(Inputs("one"), (TOPIC, ACTIONS), 1),
@@ -115,6 +116,18 @@ def test_repeated_numbers_and_invalid_definitions_are_not_read() -> None:
         assert read_repetitions(write_definition(changed), label="file") is None
 
 
+def test_a_case_with_only_the_end_tag_of_an_expectation_is_not_read() -> None:
+    data = USUAL.replace(b"<testCase>\n        <inputs>", b"<testCase></expectation>\n        <inputs>")
+    assert data != USUAL
+    assert read_repetitions(data, label="file") is None
+
+
+@pytest.mark.parametrize("special", ["<!-- <testCase> -->", "<?pi?>", "\r", "\x01", "\uffff", "]]>", "<a xmlns='b'/>"])
+@pytest.mark.parametrize("before", ["<name>", "Orders</expectedValue>", "seven", "</AiEvaluationDefinition>"])
+def test_what_xml_changes_or_does_not_allow_is_left_to_a_parse_of_the_whole_file(special: str, before: str) -> None:
+    assert read_repetitions(USUAL.replace(before.encode(), (special + before).encode()), label="file") is None
+
+
 @pytest.mark.parametrize("limit", ["MAX_XML_BYTES", "MAX_XML_ELEMENTS", "MAX_XML_CHILDREN"])
 def test_definitions_beyond_a_limit_are_not_read(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, limit, 4)
@@ -131,7 +144,17 @@ def test_other_files_are_not_read(data: bytes) -> None:
 
 def test_problems_and_their_locations_are_those_of_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Expectation("string_comparison", label="", parameters=(Parameter("operator", "same"),))
-    cases = tuple(TestCase(Inputs(f"question {number}"), (TOPIC, wrong, ACTIONS)) for number in range(5))
+    refused = Expectation("topic_sequence_match", "off_topic"), Expectation("coherence")
+    step = replace(CUSTOM, parameters=(*CRITERION[:2], Parameter("expected", "{gs.response.topic}")))
+    lists = (
+        (TOPIC, wrong, ACTIONS),
+        refused,
+        (NO_ACTIONS, TOPIC, TOPIC),
+        (CUSTOM, CUSTOM, step),
+        (),
+        (wrong, NO_ACTIONS),
+    )
+    cases = tuple(TestCase(Inputs(f"question {number}"), lists[number % len(lists)]) for number in range(15))
     data = write_definition(Definition("Other name", "Order_Desk", test_cases=(*cases, *CASES)))
 
     def check() -> validator.CheckedFile:
@@ -146,6 +169,10 @@ def test_problems_and_their_locations_are_those_of_the_whole_file(monkeypatch: p
 
     assert assert_same(data)
     quick = check()
+    assert {problem.code for problem in quick.problems} >= {
+        "actions-unchecked", "comparison-twice", "expectation-one-engine", "expectation-twice", "expectations-missing",
+        "metric-refusal", "operator-unknown",
+    }  # fmt: skip
     monkeypatch.setattr(validator, "read_repetitions", lambda *_, **__: None)
     assert quick == check()
     assert len(quick.problems) > 5

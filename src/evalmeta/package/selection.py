@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -31,7 +31,7 @@ from evalmeta.package.folders import find_components, read_forceignore, refuse_p
 from evalmeta.package.project import Project, api_version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.model.registry import ApiVersion, Component, Manifest, MetadataType
     from evalmeta.xmlio.definitions import Locate
@@ -77,7 +77,7 @@ def components_under(project: Project, components: Sequence[Component], paths: S
     hit: set[Path] = set()
     chosen: list[Component] = []
     for component in components:
-        around = wanted.keys() & {component.path, *component.path.parents}
+        around = wanted.keys() & {component.path, *component.files, *component.path.parents}
         if around:
             hit |= around
             chosen.append(component)
@@ -219,7 +219,14 @@ def resolve(
     components = find_components(project)
     if manifest is None:
         return ComponentSet(components, api_version or api_version_of(project))
-    choice = choose(components, manifest, manifest_path=manifest_path, locate=locate, may_be_empty=may_be_empty)
+    choice = choose(
+        components,
+        manifest,
+        namespace=project.namespace,
+        manifest_path=manifest_path,
+        locate=locate,
+        may_be_empty=may_be_empty,
+    )
     refuse_problems(choice.problems)
     declared = parse_api_version(manifest.version) if manifest.version is not None else None
     version = api_version or declared or api_version_of(project)
@@ -230,16 +237,19 @@ def choose(
     components: Sequence[Component],
     manifest: Manifest,
     *,
+    namespace: str = "",
     manifest_path: Path | None = None,
     locate: Locate | None = None,
     may_be_empty: bool = False,
 ) -> Choice:
-    """Return the components that a manifest selects; the arguments are those of `resolve`.
+    """Return the components that a manifest selects; the other arguments are those of `resolve`.
 
+    With the `namespace` of the project, `namespace__Name` means its file `Name`, unless it has one with the whole name.
     Other types of Salesforce are skipped; the reader of manifests reports them.
     """
     names: dict[str, list[str]] = {row.name: [] for row in TYPES} | names_by_type(components)
     path = str(manifest_path or PACKAGE_FILE)
+    manifest = _without_namespace(manifest, names, namespace)
 
     def located(type_name: str, member: str) -> Location:
         return Location(path, *locate(type_name, member)) if locate else Location(path)
@@ -247,6 +257,27 @@ def choose(
     problems = tuple(dict.fromkeys(_problems(manifest, names, located, may_be_empty=may_be_empty)))
     selected = frozenset(_selected_keys(manifest, names))
     return Choice(tuple(component for component in components if component.key in selected), problems)
+
+
+def _without_namespace(manifest: Manifest, names: _Names, namespace: str) -> Manifest:
+    """Return a manifest with the names that the project's files have."""
+    if not namespace:
+        return manifest
+
+    def local(type_name: str, member: str) -> str:
+        row = metadata_type(type_name)
+        return member if row is None else local_name(member, names[row.name], namespace)
+
+    blocks = (
+        replace(block, members=tuple(local(block.name, member) for member in block.members)) for block in manifest.types
+    )
+    return replace(manifest, types=tuple(blocks))
+
+
+def local_name(full_name: str, names: Collection[str], namespace: str) -> str:
+    """Return the name without the namespace if a file has that name and none has the whole one."""
+    own = full_name.removeprefix(f"{namespace}__") if namespace else full_name
+    return own if own in names and full_name not in names else full_name
 
 
 def _problems(

@@ -74,8 +74,7 @@ def read_xml(
     if len(data) > max_bytes:
         message = f"the file has {len(data):,} bytes; at most {max_bytes:,} are allowed"
         raise _refuse("xml-too-large", Location(label), message, "Split the test cases into several definitions.")
-    # Every element has at least four bytes.
-    if len(data) > 4 * max_elements and (count := data.count(b"</") + data.count(b"/>")) > max_elements:
+    if count := excess_elements(data, max_elements):
         message = f"the file has {count:,} elements; at most {max_elements:,} are allowed"
         raise _refuse("xml-too-large", Location(label), message, "Split it into several files.")
     _check_encoding(data, label)
@@ -90,6 +89,15 @@ def read_xml(
     for element in _TOO_DEEP(document.root):
         raise _too_deep(document.location(element))
     return document
+
+
+def excess_elements(data: bytes, most: int) -> int:
+    """Return the number of elements, counted by their end tags, if it is more than `most`; 0 otherwise."""
+    # Every element has at least four bytes, and one "<" of its own, which is counted faster than two characters.
+    if len(data) <= 4 * most or data.count(b"<") <= most:
+        return 0
+    count = data.count(b"</") + data.count(b"/>")
+    return count if count > most else 0
 
 
 class Document:

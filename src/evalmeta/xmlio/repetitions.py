@@ -12,7 +12,7 @@ from evalmeta.errors import InvalidMetadata
 from evalmeta.model.definition import Inputs, TestCase
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.xmlio.definitions import read_leniently
-from evalmeta.xmlio.reader import line_and_column, read_xml
+from evalmeta.xmlio.reader import excess_elements, line_and_column, read_xml
 from evalmeta.xmlio.structure import find_fault
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ _CASE_END: Final = "</testCase>"
 _EXPECTATION: Final = "<expectation>"
 _EXPECTATION_END: Final = "</expectation>"
 _NAME: Final = "<name>"
-# What XML does not allow, and line breaks that it changes.
-_CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n")
-# Comments, CDATA sections and processing instructions, which may contain tags, and what no text may contain.
-_SPECIAL: Final = ("<!", "]]>", "\ufffe", "\uffff")
+# Comments, CDATA sections and processing instructions, which may contain tags, and line breaks that XML changes.
+_SPECIAL: Final = ("<!", "<?", "\r")
+# The utterance has no character that XML changes or does not allow.
 _REST: Final = re.compile(
-    r"[ \t\n]*+<inputs>[ \t\n]*+<utterance>([^<&]*+)</utterance>[ \t\n]*+</inputs>[ \t\n]*+"
+    r"[ \t\n]*+<inputs>[ \t\n]*+<utterance>([^<>&\x00-\x08\x0b-\x1f\ufffe\uffff]*+)</utterance>"
+    r"[ \t\n]*+</inputs>[ \t\n]*+"
     r"(?:<number>([0-9]{1,9})</number>[ \t\n]*+)?</testCase>[ \t\n]*+"
 )
 
@@ -48,14 +48,18 @@ def read_repetitions(data: bytes, *, label: str) -> ReadDefinition | None:
     nothing else is new: its inputs are an utterance, and it may have a number. What is left out has the same text, in
     the same place, as something that fits, so it fits too.
     """
-    text = _plain_text(data)
+    text = _text(data)
     head, *pieces = text.split(_CASE)
     body, end, tail = pieces[-1].rpartition(_CASE_END) if pieces else ("", "", "")
     reader = _Reader()
-    if not end or not all(map(reader.add, (*pieces[:-1], body + end))):
+    if len(pieces) >= limits.MAX_XML_CHILDREN / 2 or not end or not all(map(reader.add, (*pieces[:-1], body + end))):
+        return None
+    new = "".join((head, *reader.kept, tail))
+    # Only what is left out needs no look: it has the form of a usual case, or is known.
+    if new.count("xmlns") > 1 or any(new.find(special, 1) >= 0 for special in _SPECIAL):
         return None
     try:
-        document = read_xml("".join((head, *reader.kept, tail)).encode(), label=label)
+        document = read_xml(new.encode(), label=label)
     except InvalidMetadata:
         return None
     definition = read_leniently(document)
@@ -70,20 +74,16 @@ def read_repetitions(data: bytes, *, label: str) -> ReadDefinition | None:
     return ReadDefinition(replace(definition, test_cases=cases), line_and_column(text, name))
 
 
-def _plain_text(data: bytes) -> str:
-    """Return the text of a file in which each tag that is searched is a tag; empty if it may be otherwise."""
-    if len(data) > limits.MAX_XML_BYTES or data.count(b"</") + data.count(b"/>") > limits.MAX_XML_ELEMENTS:
+def _text(data: bytes) -> str:
+    """Return the text of a file that begins as orgs write it and is not too large; empty for others."""
+    if len(data) > limits.MAX_XML_BYTES or excess_elements(data, limits.MAX_XML_ELEMENTS):
         return ""
-    if not data.startswith(_BEGIN.encode()) or len(data.translate(None, _CONTROLS)) < len(data):
+    if not data.startswith(_BEGIN.encode()):
         return ""
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError:
         return ""
-    # Other namespaces, and instructions after the declaration.
-    if text.count("xmlns") > 1 or text.find("<?", 1) >= 0 or any(special in text for special in _SPECIAL):
-        return ""
-    return text if text.count(_CASE) < limits.MAX_XML_CHILDREN / 2 else ""
 
 
 class _Reader:
@@ -95,12 +95,12 @@ class _Reader:
         self._cases: list[tuple[tuple[int, ...], str | None, str | None]] = []
         # The numbers of expectations by their text, alone and all of a case.
         self._numbers: dict[str, int] = {}
-        self._lists: dict[str, tuple[int, ...]] = {"": ()}
+        self._lists: dict[str, tuple[int, ...]] = {}
 
     def add(self, piece: str) -> bool:
         """Add the text of a case after its start tag; return whether it has the usual form."""
-        before, _, rest = piece.rpartition(_EXPECTATION_END)
-        numbers, new = self._lists.get(before), ""
+        before, end, rest = piece.rpartition(_EXPECTATION_END)
+        numbers, new = self._lists.get(before) if end else (), ""
         if numbers is None:
             texts = before.split(_EXPECTATION_END)
             unknown = [text for text in dict.fromkeys(texts) if text not in self._numbers]

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 from lxml import etree
 
 from evalmeta import limits
+from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.registry import TESTING_DEFINITION, TYPES, MetadataType
-from evalmeta.xmlio.reader import NAMESPACE, Document, local_name
+from evalmeta.xmlio.reader import NAMESPACE, Document, local_name, read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -60,6 +61,30 @@ class StructureProblem(NamedTuple):
     problem: Problem
     # An element that cannot be read completely: what a rule finds there would only follow from the problem.
     unreadable: Location | None = None
+
+
+def read_rooted(data: bytes, label: str, root: str) -> Document:
+    """Return the document of a file; raise InvalidMetadata if it cannot be read or has another root."""
+    document = read_xml(data, label=label)
+    if document.root.tag != root:
+        actual, name = local_name(document.root), root.rpartition("}")[2]
+        message = f"the root element is <{actual}>, not <{name}>"
+        if actual == name:
+            message = f"<{name}> is not in the namespace {NAMESPACE}"
+        raise _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
+    # Every element has its tag: a file with few tags cannot have an element with many children.
+    if data.count(b"<") > limits.MAX_XML_CHILDREN:
+        widest = max(document.root.iter(), key=len)
+        if len(widest) > limits.MAX_XML_CHILDREN:
+            count = f"<{local_name(widest)}> contains {len(widest):,} elements"
+            message = f"{count}; at most {limits.MAX_XML_CHILDREN:,} are allowed"
+            raise _invalid("xml-too-large", document.location(widest), message, "Split the file into several files.")
+    return document
+
+
+def _invalid(code: str, location: Location, message: str, hint: str) -> InvalidMetadata:
+    problem = Problem(code, Severity.ERROR, location, message, hint)
+    return InvalidMetadata(str(problem), problems=[problem], actions=[hint])
 
 
 def check_structure(document: Document, xsd: str) -> list[StructureProblem]:
