@@ -72,6 +72,20 @@ def test_user_and_agent_take_turns(roles: tuple[str, ...], place: int | None) ->
     assert found == ([] if place is None else [place])
 
 
+def test_complete_indices_say_the_order_wherever_the_messages_are() -> None:
+    answered = (HistoryMessage("agent", "Hi", "t", 1), HistoryMessage("user", "Hello", None, 0))
+    asked = (HistoryMessage("user", "Hello", None, 1), HistoryMessage("agent", "Hi", "t", 0))
+
+    assert list(find_history_order(TestCase(Inputs("u", (), answered)))) == []
+    (hint,) = (finding.hint for finding in find_history_index(TestCase(Inputs("u", (), answered))))
+    assert hint == "Put the messages in the order of their indices, in which they are read."
+    (finding,) = find_history_order(TestCase(Inputs("u", (), asked)))
+    assert (finding.steps[1][1], finding.message) == (
+        1,
+        "message 0 of the history is from the agent; expected the user",
+    )
+
+
 def test_an_unknown_role_leaves_the_order_open() -> None:
     assert list(find_history_order(case("agent", "assistant"))) == []
 

@@ -18,6 +18,7 @@ from validation.samples import (
     SNAPSHOT,
     code_of,
     definitions,
+    in_bundles,
     in_definition,
     in_manifest,
     problems_of,
@@ -58,7 +59,7 @@ def test_every_problem_has_its_rule_its_location_and_a_hint(sample: Path) -> Non
         assert problem.message
         assert problem.hint.endswith((".", "?"))
         # What is wrong with a file's name stands on no line of it.
-        in_file = problem.code != "full-name-duplicate"
+        in_file = problem.code not in {"full-name-duplicate", "bundle-file-missing", "bundle-file-unknown"}
         assert (problem.location.line > 0, problem.location.column > 0) == (in_file, in_file)
 
 
@@ -73,6 +74,7 @@ def test_every_other_sample_has_no_error() -> None:
     good = [path for path in definitions(SAMPLES) if INVALID not in path.parents]
     assert len(good) >= 10
     assert [problem for path in good for problem in in_definition(path) if problem.is_error] == []
+    assert list(in_bundles(SAMPLES / "agent-script")) == []
 
 
 def test_every_other_manifest_selects_what_is_there() -> None:

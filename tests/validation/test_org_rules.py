@@ -25,15 +25,18 @@ VARIABLE = "<contextVariable><variableName>{}</variableName><variableValue>v</va
 BOT = f'<Bot xmlns="{NAMESPACE}">{{}}</Bot>'
 SCRIPT = """\
 config:
-    note: linked
+    note: "linked"
 variables:
     EndUserId: linked string
         source: @MessagingSession.MessagingEndUserId
 
     # session: linked string
     stage: mutable string = ""
-start_agent main:
-    Elsewhere: linked string
+start_agent Loans:
+    actions:
+        find:
+            inputs:
+                Elsewhere: string
 """
 
 
@@ -138,9 +141,7 @@ def test_a_scorer_of_a_package_is_said_to_be_evalmetas(tmp_path: Path, monkeypat
         ("$Context.EndUserId", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, False),
         ("enduserid", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, False),
         ("stage", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, True),
-        ("session", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, True),
-        ("note", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, True),
-        ("Elsewhere", {"app/aiAuthoringBundles/Desk/Desk.agent": SCRIPT}, True),
+        ("Elsewhere", {"app/aiAuthoringBundles/Desk/Desk.agent": f"{SCRIPT}subagent\n"}, False),
     ],
 )
 def test_a_variable_is_undeclared_only_if_the_files_of_its_agent_say_so(

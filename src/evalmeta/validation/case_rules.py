@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalmeta.xmlio.reader import Step
 
 
-# About the "utterance", the "case", its context "variables" or its "history".
+# About the "utterance", all "expectations" and nothing else, the context "variables" or the "history".
 CASES: Final[RuleTable[TestCase, Finding]] = RuleTable()
 # About what an expectation needs, which is "unknown" if its name is, about a "scorer", or about a "custom scorer".
 EXPECTATIONS: Final[RuleTable[Expectation, Finding]] = RuleTable()
@@ -47,7 +47,7 @@ def find_empty_utterance(case: TestCase) -> Iterator[Finding]:
         yield Finding((("inputs", 0), ("utterance", 0)), "the utterance is empty", "Write the request to the agent.")
 
 
-@rule("expectations-missing", CASES, documented=WARNING, orgs=WARNING, about=("case",))
+@rule("expectations-missing", CASES, documented=WARNING, orgs=WARNING, about=("expectations",))
 def find_no_expectations(case: TestCase) -> Iterator[Finding]:
     """A test case has at least one expectation."""
     if not case.expectations:
@@ -58,7 +58,7 @@ def find_no_expectations(case: TestCase) -> Iterator[Finding]:
         )
 
 
-@rule("expectation-twice", CASES, documented=WARNING, orgs=WARNING, about=("case",))
+@rule("expectation-twice", CASES, documented=WARNING, orgs=WARNING, about=("expectations",))
 def find_expectations_twice(case: TestCase) -> Iterator[Finding]:
     """A standard expectation occurs once per test case."""
     seen: set[str] = set()
@@ -108,20 +108,23 @@ def find_history_role(case: TestCase) -> Iterator[Finding]:
 def find_history_order(case: TestCase) -> Iterator[Finding]:
     """The history begins with the user, alternates user and agent, and ends with the agent.
 
-    Orgs refuse anything else: "there should be 1 user and 1 agent elements alternating.
-    Conversation must end with agent; odd number of turns is not allowed".
+    If indices say the order of all messages, their order in the file does not matter. Orgs refuse anything else:
+    "there should be 1 user and 1 agent elements alternating. Conversation must end with agent; odd number of turns is
+    not allowed".
     """
-    roles = [message.role for message in case.inputs.conversation_history]
+    places = case.inputs.conversation_places()
+    roles = [message.role for message in case.inputs.conversation]
     if any(role not in _ROLES for role in roles):
         return
     hint = "Alternate user and agent, with the user first and the agent last; the utterance is the user's next message."
     for index, role in enumerate(roles):
         due = _ROLES[index % 2]
         if role != due:
-            yield _about(index, "role", f"message {index} of the history is from the {role}; expected the {due}", hint)
+            text = f"message {index} of the history is from the {role}; expected the {due}"
+            yield _about(places[index], "role", text, hint)
             return
     if len(roles) % 2:
-        yield _about(len(roles) - 1, "role", "the history ends with a message from the user", hint)
+        yield _about(places[-1], "role", "the history ends with a message from the user", hint)
 
 
 @rule("history-topic", CASES, documented=ERROR, orgs=WARNING, about=("history",))
@@ -139,11 +142,15 @@ def find_history_index(case: TestCase) -> Iterator[Finding]:
     history = case.inputs.conversation_history
     if all(message.index is None for message in history):
         return
+    is_ordered_by_index = case.inputs.conversation != history
     for place, message in enumerate(history):
         if message.index != place:
             what = "has no index" if message.index is None else f"has the index {message.index}"
             text = f"message {place} of the history {what}; expected {place}"
-            yield _about(place, "index", text, "Number the messages 0, 1, 2 and so on, in order.")
+            hint = "Number the messages 0, 1, 2 and so on, in order."
+            if is_ordered_by_index:
+                hint = "Put the messages in the order of their indices, in which they are read."
+            yield _about(place, "index", text, hint)
             return
 
 
