@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalmeta.errors import InvalidMetadata
-from evalmeta.model.registry import DESTRUCTIVE_FILES, NEWEST_API_VERSION, PACKAGE_FILE, TYPES, parse_api_version
+from evalmeta.model.registry import (
+    AUTHORING_BUNDLE,
+    DESTRUCTIVE_FILES,
+    NEWEST_API_VERSION,
+    PACKAGE_FILE,
+    TYPES,
+    parse_api_version,
+)
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_safe_file_name, shown
 from evalmeta.package.folders import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.selection import resolve
+from evalmeta.validation.bundle_rules import Bundle, check_bundle
 from evalmeta.validation.rules import RulePolicy
 from evalmeta.validation.validator import CheckedFile, check_component, validate_manifest, validate_together
 from evalmeta.xmlio.definitions import index_members
@@ -50,7 +58,7 @@ def checked(
 
 
 def definitions(folder: Path) -> list[Path]:
-    return sorted(path for row in TYPES for path in folder.rglob(f"*.{row.suffix}*"))
+    return sorted(path for row in TYPES if not row.is_bundle for path in folder.rglob(f"*.{row.suffix}*"))
 
 
 def in_definition(path: Path) -> list[Problem]:
@@ -74,6 +82,12 @@ def in_manifest(path: Path) -> Iterator[Problem]:
         yield from error.problems
 
 
+def in_bundles(folder: Path) -> Iterator[Problem]:
+    for path in sorted(path.parent for path in folder.rglob("*.agent")):
+        bundle = Bundle(AUTHORING_BUNDLE, path.name, {file.name: file.read_bytes() for file in sorted(path.iterdir())})
+        yield from check_bundle(bundle, label=label(path), severity_of=RulePolicy().severity)
+
+
 def in_folder(folder: Path) -> Iterator[Problem]:
     yield from read_forceignore(folder).problems
     version = NEWEST_API_VERSION
@@ -82,9 +96,13 @@ def in_folder(folder: Path) -> Iterator[Problem]:
             yield from in_manifest(path)
             manifest, _ = validate_manifest(path.read_bytes(), label=label(path))
             version = parse_api_version(manifest.version or "") or version if manifest else version
+    yield from in_bundles(folder)
     if (folder / PROJECT_FILE).exists():
-        version = find_project(folder).api_version or version
-    policy = RulePolicy(declared_variables=AgentFiles([folder]).declared_variables)
+        project = find_project(folder)
+        version = project.api_version or version
+        yield from filter(None, map(project.replacements.problem_of, definitions(folder)))
+    agents = AgentFiles([folder])
+    policy = RulePolicy(agents=agents)
     files = [checked(path, version, policy) for path in definitions(folder)]
     for file in files:
         yield from file.problems

@@ -12,7 +12,7 @@ import pytest
 from evalmeta.api.files import validate
 from evalmeta.api.selections import resolve, validate_selection
 from evalmeta.errors import InvalidMetadata, NotFound
-from evalmeta.model.registry import TYPES
+from evalmeta.model.registry import AUTHORING_BUNDLE, SCORER_DEFINITION, TYPES
 from evalmeta.package.project import find_project
 from evalmeta.package.selection import Selection
 from evalmeta.validation import rules
@@ -98,7 +98,7 @@ SNIPPETS = [
 def problems(snippet: Snippet, root: Path) -> Sequence[Problem]:
     if snippet.kind in AROUND:
         text = AROUND[snippet.kind].format(snippet.text)
-        kind = next(row for row in TYPES if f"<{row.name} " in text or row == TYPES[-1])
+        kind = next(row for row in TYPES if f"<{row.name} " in text or row == SCORER_DEFINITION)
         return validate_component(kind, text.encode(), label="d", full_name="Loans")
     try:
         return CHECKS[snippet.kind](snippet.text, root)
@@ -124,7 +124,10 @@ def check_destructive(text: str, root: Path) -> Sequence[Problem]:
 def check_project(text: str, root: Path) -> Sequence[Problem]:
     for line in text.splitlines():
         path, _, name = line.partition(" ")
-        write_definition(root / path, name=name.strip() or NAME)
+        if path.startswith(AUTHORING_BUNDLE.directory):
+            write_bundle_file(root / path)
+        else:
+            write_definition(root / path, name=name.strip() or NAME)
     return validate(start=root).problems
 
 
@@ -138,11 +141,50 @@ def check_with_agent(text: str, root: Path) -> Sequence[Problem]:
     return validate([path]).problems
 
 
+def check_with_script(text: str, root: Path) -> Sequence[Problem]:
+    return check_beside_script(AROUND["expectation"].format(text), root)
+
+
+def check_inputs(text: str, root: Path) -> Sequence[Problem]:
+    return check_beside_script(AROUND["inputs"].format(text), root)
+
+
+def check_subject(text: str, root: Path) -> Sequence[Problem]:
+    subject = f"{text.strip()}<subjectType>AGENT</subjectType>"
+    case = f"<testCase>{INPUTS}{EXPECTATION}</testCase>"
+    return check_beside_script(AROUND["definition"].format(f"{NAME}{subject}{case}"), root)
+
+
+def check_beside_script(definition: str, root: Path) -> Sequence[Problem]:
+    actions = '        FindLoans:\n            target: "flow://Find_Loans"\n'
+    variables = "variables:\n    reader_number: linked string\n"
+    script = f'{variables}start_agent Loans:\n    actions:\n{actions}subagent Renewals:\n    label: "Renewals"\n'
+    (root / "Library_Desk_Agent.agent").write_text(script)
+    path = root / "aiEvaluationDefinitions/Loans.aiEvaluationDefinition"
+    path.parent.mkdir()
+    path.write_text(definition)
+    return validate([path]).problems
+
+
+def check_agent_script(text: str, root: Path) -> Sequence[Problem]:
+    path = root / "aiAuthoringBundles/Library_Desk/Library_Desk.agent"
+    write_bundle_file(path)
+    write_bundle_file(path.with_name("Library_Desk.bundle-meta.xml"))
+    path.write_text(text)
+    return validate([root]).problems
+
+
 def check_forceignore(text: str, root: Path) -> Sequence[Problem]:
     (root / "force-app").mkdir()
     (root / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "force-app"}]}')
     (root / ".forceignore").write_text(text)
     return validate(start=root).problems
+
+
+def write_bundle_file(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metadata = f'<AiAuthoringBundle xmlns="{NAMESPACE}"><bundleType>AGENT</bundleType></AiAuthoringBundle>'
+    path.write_text(metadata if path.suffix == ".xml" else 'start_agent desk:\n    description: "Answers"\n')
 
 
 def write_definition(path: Path, *, name: str = NAME, body: str = EXPECTATION) -> None:
@@ -164,6 +206,10 @@ CHECKS = {
     "destructive": check_destructive,
     "project": check_project,
     "inputs-of-agent": check_with_agent,
+    "expectation-of-agent": check_with_script,
+    "inputs-of-script": check_inputs,
+    "subject-of-project": check_subject,
+    "script": check_agent_script,
     ".forceignore": check_forceignore,
 }
 

@@ -33,6 +33,7 @@ def check(worst: Worst, problems: Sequence[Problem]) -> None:
         assert len(problem.message) < MAX_MESSAGE_CHARS, (worst.name, problem.code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_worst_definitions_are_reported_with_a_problem(group: str) -> None:
     for worst in worst_definitions(group):

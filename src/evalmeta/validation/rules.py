@@ -10,17 +10,21 @@ from evalmeta.errors import NotFound, SettingsError, did_you_mean, nearest_word
 from evalmeta.model.expectations import expectation_kind, known_names
 from evalmeta.model.problem import Severity
 from evalmeta.model.registry import SCORER_DEFINITION, TESTING_DEFINITION, MetadataType
+from evalmeta.validation.agent_rules import AGENTS, SUBJECTS, VARIABLES
+from evalmeta.validation.bundle_rules import BUNDLES
 from evalmeta.validation.case_rules import CASES, EXPECTATIONS
 from evalmeta.validation.definition_rules import AGENT_SCORERS, DEFINITIONS, PROJECTS, TESTING_DEFINITIONS
 from evalmeta.validation.org_rules import ORGS
-from evalmeta.validation.rule import ERROR, WARNING, Check, Checks, Finding, Rule
+from evalmeta.validation.rule import ERROR, WARNING, Checks, Finding, Rule
+from evalmeta.validation.script_rules import SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from evalmeta.model.definition import Definition, Expectation, TestCase
     from evalmeta.model.settings import Profile, RuleSetting, Settings
     from evalmeta.validation.definition_rules import DefinitionScope
+    from evalmeta.validation.project_agents import ProjectAgents
 
 
 PROFILES: Final[tuple[Profile, ...]] = ("orgs", "documented")
@@ -52,21 +56,26 @@ FIXED_CODES: Final = {
     "manifest-version-missing": "A manifest has an API version.",
     "manifest-version-invalid": "A manifest's version is a valid API version.",
     "manifest-version-old": "A manifest's API version supports the types that it names.",
+    "replacement-missing": "A value that sfdx-project.json puts into a file is set, and its pattern can be read.",
     "refused": "The org accepts the deployed component.",
     "conflict": "A deploy or retrieve does not overwrite changes made on the other side.",
     "review-pending": "A person has reviewed each case of a test spec: none is marked `review: true`.",
+    "script-syntax": "A script of Agent Script can be read.",
     "forceignore-backslash": "Paths in .forceignore use slashes.",
 }
 """Codes whose severity is fixed, with what they demand."""
 
 _PAGES: Final = Path(__file__).parent / "pages"
-_FIXED_WARNINGS: Final = frozenset({"forceignore-backslash", "manifest-type-other", "review-pending"})
+_FIXED_WARNINGS: Final = frozenset(
+    {"forceignore-backslash", "manifest-type-other", "replacement-missing", "review-pending"}
+)
 
 
 def all_rules() -> tuple[Rule, ...]:
     """Return every configurable rule."""
     tests = (DEFINITIONS, TESTING_DEFINITIONS, CASES, EXPECTATIONS, PROJECTS)
-    return tuple(rule for table in (*tests, AGENT_SCORERS, ORGS) for rule in table.rules().values())
+    agents = (SUBJECTS, VARIABLES, AGENTS, SCRIPTS, BUNDLES)
+    return tuple(rule for table in (*tests, AGENT_SCORERS, ORGS, *agents) for rule in table.rules().values())
 
 
 CODES: Final = frozenset(rule.code for rule in all_rules())
@@ -79,8 +88,7 @@ class RulePolicy:
     profile: Profile = "orgs"
     rules: Mapping[str, RuleSetting] = field(default_factory=dict)
     own_subjects: frozenset[str] = frozenset()  # agents that evalmeta runs: no Salesforce org judges their tests
-    # Returns the context variables of an agent in lower case; None if they are not known.
-    declared_variables: Callable[[str], frozenset[str] | None] | None = field(default=None, compare=False)
+    agents: ProjectAgents | None = field(default=None, compare=False)  # None if no project is around the tests
 
     @property
     def is_complete(self) -> bool:
@@ -100,17 +108,14 @@ class RulePolicy:
 
 
 def rule_policy(
-    settings: Settings | None,
-    *,
-    profile: Profile | None = None,
-    declared_variables: Callable[[str], frozenset[str] | None] | None = None,
+    settings: Settings | None, *, profile: Profile | None = None, agents: ProjectAgents | None = None
 ) -> RulePolicy:
     """Return the policy of a project's settings; raise SettingsError if a code is unknown or cannot be set.
 
     `profile` overrides the profile of the settings.
     """
     if settings is None:
-        return RulePolicy(profile or "orgs", declared_variables=declared_variables)
+        return RulePolicy(profile or "orgs", agents=agents)
     from evalmeta.model.login import EMBEDDED
 
     for code in settings.validate_.rules:
@@ -122,7 +127,7 @@ def rule_policy(
             raise SettingsError(message, actions=[did_you_mean(code, sorted(CODES))])
     names = (name for name, subject in settings.subjects.items() if subject.adapter != "agentforce")
     own = frozenset(names) if settings.org.default in {"", EMBEDDED} else frozenset()
-    return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, declared_variables)
+    return RulePolicy(profile or settings.validate_.profile, settings.validate_.rules, own, agents)
 
 
 def list_rules() -> tuple[Rule, ...]:
@@ -154,13 +159,14 @@ def rules_for_definition(definition: Definition) -> Checks[DefinitionScope, Find
     return _BY_TYPE.get(definition.type.name, _OF_DEFINITIONS)
 
 
-def rules_for_case(case: TestCase, *, subject_type: str) -> Iterator[tuple[Rule, Check[TestCase, Finding]]]:
-    """Yield the rules that apply to a test case."""
-    yield from _OF_PROMPT_CASES if subject_type == "PROMPT" else _OF_CASES
+def rules_for_case(case: TestCase, *, subject_type: str) -> Checks[TestCase, Finding]:
+    """Return the rules that apply to a test case, without those about its expectations."""
+    checks = () if subject_type == "PROMPT" else _OF_UTTERANCES
     if case.inputs.context_variables:
-        yield from _OF_VARIABLES
+        checks += _OF_VARIABLES
     if case.inputs.conversation_history:
-        yield from _OF_HISTORY
+        checks += _OF_HISTORY
+    return checks
 
 
 def rules_for(expectation: Expectation, kind: MetadataType) -> Checks[Expectation, Finding]:
@@ -176,7 +182,9 @@ _BY_TYPE: Final = {
     TESTING_DEFINITION.name: (*_OF_DEFINITIONS, *TESTING_DEFINITIONS.checks()),
     SCORER_DEFINITION.name: (*DEFINITIONS.checks("scorer"), *AGENT_SCORERS.checks()),
 }
-_OF_CASES, _OF_PROMPT_CASES = CASES.checks("utterance", "case"), CASES.checks("case")
+OF_ALL_EXPECTATIONS: Final = CASES.checks("expectations")
+"""The rules that look at all expectations of a test case, and at nothing else of it."""
+_OF_UTTERANCES: Final = CASES.checks("utterance")
 _OF_VARIABLES, _OF_HISTORY = CASES.checks("variables"), CASES.checks("history")
 _OF_SCORERS, _OF_CUSTOM_SCORERS = EXPECTATIONS.checks("scorer"), EXPECTATIONS.checks("custom scorer")
 _OF_UNKNOWN: Final = EXPECTATIONS.checks("unknown")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 from evalmeta import limits
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.agent_scorer import AgentScorer
+from evalmeta.model.bundle_content import split_files
 from evalmeta.model.problem import Location, Problem, Severity, quote
 from evalmeta.model.registry import (
     EVALUATION_DEFINITION,
     NEWEST_API_VERSION,
     SCORER_DEFINITION,
-    TESTING_DEFINITION,
     TYPES,
     WILDCARD,
     is_other_type,
@@ -23,22 +23,21 @@ from evalmeta.model.registry import (
     nearest_type_name,
     parse_api_version,
 )
-from evalmeta.plugins import is_check
-from evalmeta.validation.case_rules import CASES
+from evalmeta.validation.agent_rules import AGENTS, SUBJECTS, VARIABLES, AgentScope, SubjectScope, VariableScope
+from evalmeta.validation.bundle_rules import Bundle, check_bundle
 from evalmeta.validation.definition_rules import PROJECTS, DefinitionScope, NamedFile
-from evalmeta.validation.org_rules import ORGS, OrgScope
-from evalmeta.validation.rules import RulePolicy, rules_for, rules_for_case, rules_for_definition
+from evalmeta.validation.org_rules import ORGS, OrgScope, expectations_of_cases
+from evalmeta.validation.rules import OF_ALL_EXPECTATIONS, RulePolicy, rules_for, rules_for_case, rules_for_definition
 from evalmeta.xmlio.agent_scorers import read_agent_scorer
 from evalmeta.xmlio.definitions import MANIFEST_ROOT, parse_definition, read_manifest
-from evalmeta.xmlio.reader import NAMESPACE, Document, Step, local_name, read_xml
+from evalmeta.xmlio.reader import NAMESPACE, Document, Step
 from evalmeta.xmlio.repetitions import read_repetitions
-from evalmeta.xmlio.structure import StructureProblem, check_structure
+from evalmeta.xmlio.structure import StructureProblem, check_structure, read_rooted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
-    from evalmeta.model.definition import Definition
-    from evalmeta.model.evaluation import Case
+    from evalmeta.model.definition import Definition, TestCase
     from evalmeta.model.registry import ApiVersion, Manifest, MetadataType
     from evalmeta.validation.rule import Check, Finding, Rule
 
@@ -67,7 +66,9 @@ def validate_component(
     policy: RulePolicy = RulePolicy(),  # noqa: B008 - immutable
     api_version: ApiVersion = NEWEST_API_VERSION,
 ) -> list[Problem]:
-    """Return every problem of a component's file, in the order of the file; `label` is its name in messages.
+    """Return every problem of a component, in the order of its file; `label` is the name of the file in messages.
+
+    The content of a bundle is that of all its files (`model/bundle_content.py`), and its label the name of its folder.
 
     Bytes in which this process has found no problem before are not checked again.
     """
@@ -82,8 +83,10 @@ def validate_component(
 def check_component(
     kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
 ) -> CheckedFile:
-    """Validate a component's file as `validate_component` does, and return what `validate_together` needs."""
+    """Validate a component as `validate_component` does, and return what `validate_together` needs."""
     component = f"{kind.name}:{full_name}"
+    if kind.is_bundle:
+        return _check_bundle(kind, content, label=label, full_name=full_name, policy=policy, api_version=api_version)
     usual = read_repetitions(content, label=label) if kind == EVALUATION_DEFINITION else None
     if usual:
         document, structure = Document(label=label, data=content), list[StructureProblem]()
@@ -101,7 +104,8 @@ def check_component(
     of_subject = policy.for_subject(definition.subject_name)
     # How orgs run the other types has not been measured.
     checks_of_orgs = ORGS.checks() if definition.type == EVALUATION_DEFINITION else ()
-    of_orgs = list(_applied(checks_of_orgs, OrgScope(definition, policy.declared_variables)))
+    org_scope = OrgScope(definition, expectations_of_cases(definition), policy.agents)
+    of_orgs = [*applied(checks_of_orgs, org_scope), *_agent_findings(definition, policy)]
     by_rules = first_problems(_rule_problems(chain(_findings(scope), of_orgs), document, of_subject, unreadable))
     problems = _of_component([*(problem.problem for problem in structure), *by_rules], component)
     name = definition.name.strip()
@@ -111,6 +115,16 @@ def check_component(
         return CheckedFile(tuple(problems), file, definition=definition)
     clean = clean_key(kind, content, full_name=full_name, api_version=api_version)
     return CheckedFile((), file, clean, definition)
+
+
+def _check_bundle(
+    kind: MetadataType, content: bytes, *, label: str, full_name: str, policy: RulePolicy, api_version: ApiVersion
+) -> CheckedFile:
+    bundle = Bundle(kind, full_name, split_files(content))
+    problems = first_problems(check_bundle(bundle, label=label, severity_of=policy.severity))
+    if problems or not policy.is_complete:
+        return CheckedFile(tuple(_of_component(problems, f"{kind.name}:{full_name}")))
+    return CheckedFile((), clean=clean_key(kind, content, full_name=full_name, api_version=api_version))
 
 
 def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Problem]:
@@ -123,53 +137,25 @@ def validate_together(files: Sequence[NamedFile], policy: RulePolicy) -> list[Pr
     ]
 
 
-_EXPECTATIONS_MISSING: Final = CASES.rules()["expectations-missing"]
-
-
-def check_expectations(
-    cases: Iterable[Case], policy: RulePolicy, *, label: str, lines: Mapping[int, int], files: Mapping[int, str]
-) -> list[Problem]:
-    """Return the problems of the expectations of cases that no definition contains, also that a case has none.
-
-    `lines` has the line of each case by its number, and `files` the other files that have some of them.
-    """
-    problems: list[Problem] = []
-    for case in cases:
-        location = Location(files.get(case.number, label), lines.get(case.number, 0))
-        severity = policy.severity(_EXPECTATIONS_MISSING)
-        expectations = [expectation for turn in case.turns for expectation in turn.expectations]
-        if severity and not expectations:
-            hint = "Add a check, such as contains; without one, nothing is tested."
-            message = "the test case has no expectation"
-            problems.append(Problem(_EXPECTATIONS_MISSING.code, severity, location, message, hint))
-        for expectation in expectations:
-            if is_check(expectation.name):
-                continue
-            kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
-            for rule, finding in _applied(rules_for(expectation, kind), expectation):
-                if severity := policy.severity(rule):
-                    hint = _hint(rule, finding, severity, policy)
-                    problems.append(Problem(rule.code, severity, location, finding.message, hint))
-    return problems
-
-
-def read_rooted(data: bytes, label: str, root: str) -> Document:
-    """Return the document of a file; raise InvalidMetadata if it cannot be read or has another root."""
-    document = read_xml(data, label=label)
-    if document.root.tag != root:
-        actual, name = local_name(document.root), root.rpartition("}")[2]
-        message = f"the root element is <{actual}>, not <{name}>"
-        if actual == name:
-            message = f"<{name}> is not in the namespace {NAMESPACE}"
-        raise _invalid("xml-root", document.location(), message, f'Begin the file with <{name} xmlns="{NAMESPACE}">.')
-    # Every element has its tag: a file with few tags cannot have an element with many children.
-    if data.count(b"<") > limits.MAX_XML_CHILDREN:
-        widest = max(document.root.iter(), key=len)
-        if len(widest) > limits.MAX_XML_CHILDREN:
-            count = f"<{local_name(widest)}> contains {len(widest):,} elements"
-            message = f"{count}; at most {limits.MAX_XML_CHILDREN:,} are allowed"
-            raise _invalid("xml-too-large", document.location(widest), message, "Split the file into several files.")
-    return document
+def _agent_findings(definition: Definition, policy: RulePolicy) -> Iterator[tuple[Rule, Finding]]:
+    """Yield what a definition names and the files of its agent do not have; once for expectations that are shared."""
+    agent, agents = definition.subject_name.strip(), policy.agents
+    if agents is None or not agent or definition.subject_type != "AGENT":
+        return
+    yield from applied(SUBJECTS.checks(), SubjectScope(agent, agents))
+    for number, case in enumerate(definition.test_cases):
+        for place, variable in enumerate(case.inputs.context_variables):
+            for rule, finding in applied(VARIABLES.checks(), VariableScope(variable.name, agent, agents)):
+                steps = (("testCase", number), ("inputs", 0), ("contextVariable", place), *finding.steps)
+                yield rule, finding._replace(steps=steps)
+    names = agents.agent_names(agent)
+    if names is None:
+        return
+    for expectations, cases in expectations_of_cases(definition):
+        for place, expectation in enumerate(expectations):
+            for rule, finding in applied(AGENTS.checks(), AgentScope(expectation, agent, names)):
+                steps = (("testCase", cases[0]), (definition.type.expectation, place), *finding.steps)
+                yield rule, finding._replace(steps=steps)
 
 
 def first_problems(reported: Iterable[Problem]) -> list[Problem]:
@@ -200,11 +186,6 @@ def remember_clean(keys: Iterable[bytes]) -> None:
     _CLEAN.update(keys)
 
 
-def _invalid(code: str, location: Location, message: str, hint: str) -> InvalidMetadata:
-    problem = Problem(code, Severity.ERROR, location, message, hint)
-    return InvalidMetadata(str(problem), problems=[problem], actions=[hint])
-
-
 def _rule_problems(
     findings: Iterable[tuple[Rule, Finding]],
     document: Document,
@@ -217,35 +198,49 @@ def _rule_problems(
             continue
         location = document.location(document.find(finding.steps))
         if not finding.steps or location not in unreadable:
-            yield Problem(rule.code, severity, location, finding.message, _hint(rule, finding, severity, policy))
+            yield Problem(rule.code, severity, location, finding.message, hint_of(rule, finding, severity, policy))
 
 
 def _findings(scope: DefinitionScope) -> Iterator[tuple[Rule, Finding]]:
     kind = scope.definition.type
-    yield from _applied(rules_for_definition(scope.definition), scope)
-    # Test cases may share an expectation, and no rule looks at more than one.
-    found: dict[int, list[tuple[Rule, Finding]]] = {}
+    yield from applied(rules_for_definition(scope.definition), scope)
+    # Test cases may share all their expectations, or some of them.
+    known: _Known = {}
     for place, case in enumerate(scope.definition.test_cases):
-        case_step = ("testCase", place)
-        for rule, finding in _applied(rules_for_case(case, subject_type=scope.definition.subject_type), case):
-            # Rules call expectations by one name, files by the name of their type.
-            below = ((kind.expectation if name == "expectation" else name, index) for name, index in finding.steps)
-            yield rule, finding._replace(steps=(case_step, *below))
-        for index, expectation in enumerate(case.expectations):
-            key = id(expectation)
-            if key not in found:
-                found[key] = list(_applied(rules_for(expectation, kind), expectation))
-            for rule, finding in found[key]:
-                yield rule, finding._replace(steps=(case_step, (kind.expectation, index), *finding.steps))
+        of_case = list(applied(rules_for_case(case, subject_type=scope.definition.subject_type), case))
+        key = id(case.expectations)
+        if key not in known:
+            known[key] = list(_expectation_findings(case, kind, known))
+        for rule, finding in (*of_case, *known[key]):
+            yield rule, finding._replace(steps=(("testCase", place), *finding.steps))
 
 
-def _applied(checks: Iterable[tuple[Rule, Check[_Thing, Finding]]], thing: _Thing) -> Iterator[tuple[Rule, Finding]]:
+_Known: TypeAlias = "dict[int, list[tuple[Rule, Finding]]]"
+
+
+def _expectation_findings(case: TestCase, kind: MetadataType, known: _Known) -> Iterator[tuple[Rule, Finding]]:
+    """Yield what is found in the expectations of a test case; `known` has the findings by the ids of expectations."""
+    for rule, finding in applied(OF_ALL_EXPECTATIONS, case):
+        # Rules call expectations by one name, files by the name of their type.
+        (_, index), *below = finding.steps
+        yield rule, finding._replace(steps=((kind.expectation, index), *below))
+    for index, expectation in enumerate(case.expectations):
+        key = id(expectation)
+        if key not in known:
+            known[key] = list(applied(rules_for(expectation, kind), expectation))
+        for rule, finding in known[key]:
+            yield rule, finding._replace(steps=((kind.expectation, index), *finding.steps))
+
+
+def applied(checks: Iterable[tuple[Rule, Check[_Thing, Finding]]], thing: _Thing) -> Iterator[tuple[Rule, Finding]]:
+    """Yield what rules find in a thing, each finding with its rule."""
     for rule, find in checks:
         for finding in find(thing):
             yield rule, finding
 
 
-def _hint(rule: Rule, finding: Finding, severity: Severity, policy: RulePolicy) -> str:
+def hint_of(rule: Rule, finding: Finding, severity: Severity, policy: RulePolicy) -> str:
+    """Return the hint of a finding; that of an error which orgs accept says how to accept it too."""
     is_by_profile = policy.profile == "documented" and rule.code not in policy.rules
     if not is_by_profile or severity is rule.orgs:
         return finding.hint
