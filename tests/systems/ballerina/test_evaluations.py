@@ -97,6 +97,7 @@ def reports(pytester: pytest.Pytester, folder: str = "evaluation") -> list[Path]
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("terms", "verdict", "least"),
     [("confidence=0.8", "FAILED", "80 %"), ("confidence=0.5", "PASSED", "50 %"), ("", "FAILED", "100 %")],
@@ -116,6 +117,7 @@ def test_tool_call_order_passes_by_the_confidence(
     assert result.stdout.str().count("  entry1: AssertionError: assert ") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scores", "verdict", "rate"),
     [
@@ -136,6 +138,7 @@ def test_the_threshold_in_the_test_turns_scores_into_passes(
         result.stdout.fnmatch_lines([f"*Relevance score {scores[0]} below threshold 0.7*"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wrong", "verdict"), [("{(1, 3), (1, 7)}", "PASSED"), ("{(1, 3), (1, 7), (1, 9)}", "FAILED")])
 def test_eight_of_ten_reach_a_confidence_of_80_percent(
     pytester: pytest.Pytester, run: Run, wrong: str, verdict: str
@@ -145,6 +148,7 @@ def test_eight_of_ten_reach_a_confidence_of_80_percent(
     run().stdout.fnmatch_lines([f"{verdict} test_it.py::test_entry: * of 10); at least 80 % must pass"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["confidence={}, iterations=2", "min_pass_rate={}, runs=2"])
 @pytest.mark.parametrize(("confidence", "verdict"), [(0.85, "PASSED"), (0.86, "FAILED")])
 def test_the_mean_of_the_iterations_decides(
@@ -158,6 +162,7 @@ def test_the_mean_of_the_iterations_decides(
     )
 
 
+@pytest.mark.slow
 def test_without_parameters_the_rate_is_over_the_runs(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=SINGLE)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 import pytest
 
+import evalmeta
 from evalmeta import databricks
 from evalmeta.engine.interfaces import Rating
-from evalmeta.errors import FormatError, NotFound, RaterError, UsageError
+from evalmeta.errors import FormatError, NotFound, RaterError, SettingsError, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.systems.databricks.metrics import METRICS
@@ -138,7 +139,7 @@ def test_a_function_is_asked_with_history_and_answers_of_the_data_do_not_matter(
         asked.append((utterance, [each["message"] for each in history]))
         return {"outcome": "An engine.", "retrieved": [{"doc_uri": "a: b.md"}], "tokens": {"input": 2, "output": 1}}
 
-    with pytest.warns(UserWarning, match="not judged; the first: no retrieved context with content"):
+    with pytest.warns(UserWarning, match="not judged: 6; the first: no retrieved context with content"):
         result = databricks.evaluate(data=EVAL_SET, model=agent, rater=judge, options=RunOptions(concurrency=1))
 
     assert asked == [("What is Spark?", ["Hi"]), ("What is RDD?", [])]
@@ -163,7 +164,7 @@ def test_a_tree_of_steps_is_not_in_the_column_that_is_read_as_a_trace_of_mlflow(
 
 
 def test_without_a_language_model_judges_say_why_they_did_not() -> None:
-    with pytest.warns(UserWarning, match="4 cases or results were not judged"):
+    with pytest.warns(UserWarning, match="cases or results that were not judged: 4"):
         result = databricks.evaluate(data=[{"request": "q", "response": "a", "retrieved_context": CONTEXT}])
     [row] = rows_of(result)
     assert len(result.metrics) == 4
@@ -299,7 +300,7 @@ def test_it_works_in_a_running_loop_and_can_be_awaited_there() -> None:
             {"evaluator_confg": {}},
             "databricks.evaluate has no keyword 'evaluator_confg' Did you mean 'evaluator_config'?",
         ),
-        ({"model": "models:/mine/1"}, "the subject is neither a function nor an object with the method open: str"),
+        ({"model": "models:/mine/1"}, "the model 'models:/mine/1' is an address that only MLflow can load"),
     ],
 )
 def test_an_invalid_call_is_reported_before_anything_is_judged(call: dict[str, object], message: str) -> None:
@@ -318,6 +319,7 @@ def test_invalid_data_is_reported_with_its_row(tmp_path: Path) -> None:
 WITHOUT_PANDAS = """
 import sys
 sys.modules["pandas"] = sys.modules["pyarrow"] = None
+import evalmeta
 from evalmeta import databricks
 from evalmeta.errors import UsageError
 result = databricks.evaluate(data=[{"request": "q", "response": "a"}])
@@ -330,6 +332,7 @@ except UsageError as error:
 """
 
 
+@pytest.mark.slow
 def test_without_the_extra_tables_are_lists_and_parquet_names_it(tmp_path: Path) -> None:
     output = subprocess.run(
         [sys.executable, "-c", WITHOUT_PANDAS], cwd=tmp_path, check=True, capture_output=True, text=True
@@ -347,3 +350,146 @@ def test_every_metric_has_a_scorer() -> None:
     from evalmeta.engine.scorers import SCORERS
 
     assert {metric.name for metric in METRICS} <= SCORERS.keys()
+
+
+class ChatAgent:
+    """As MLflow's class of this name, which takes messages."""
+
+    __module__ = "mlflow.pyfunc.model"
+
+    def predict(self, request: dict[str, list[dict[str, str]]]) -> dict[str, object]:
+        return {"messages": [{"role": "assistant", "content": request["messages"][-1]["content"].upper(), "id": "1"}]}
+
+
+class ResponsesAgent:
+    """As MLflow's class of this name, which takes input."""
+
+    __module__ = "mlflow.pyfunc.model"
+
+    def predict(self, request: dict[str, list[dict[str, str]]]) -> dict[str, object]:
+        text = {"type": "output_text", "text": request["input"][-1]["content"].upper()}
+        return {"output": [{"type": "message", "role": "assistant", "content": [text]}]}
+
+
+def of_request(request: dict[str, list[dict[str, str]]]) -> str:
+    return request["messages"][-1]["content"].upper()
+
+
+def of_messages(messages: list[dict[str, str]]) -> str:
+    return messages[-1]["content"].upper()
+
+
+def of_text(request: str) -> str:
+    return request.upper()
+
+
+@pytest.mark.parametrize("model", [ChatAgent(), ResponsesAgent(), of_request, of_messages, of_text])
+def test_agents_receive_messages_unless_they_ask_for_a_text(model: object) -> None:
+    config = {"databricks-agent": {"metrics": ["safety"]}}
+    result = databricks.evaluate(data=[{"request": "Is it sent?"}], model=model, rater=judge, evaluator_config=config)
+    [row] = rows_of(result)
+    assert row["response"] == "IS IT SENT?"
+    assert result.run.run.subject_name == getattr(model, "__name__", type(model).__name__)
+
+
+class Asked(ChatAgent):
+    """Keeps its requests, and says how many messages it read."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, list[dict[str, str]]]] = []
+
+    def predict(self, request: dict[str, list[dict[str, str]]]) -> dict[str, object]:
+        self.requests.append(request)
+        said = {"role": "assistant", "content": f"{len(request['messages'])} messages"}
+        return {"messages": [said], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
+
+
+@databricks.trace(span_type="TOOL")
+def get_order(number: int) -> dict[str, object]:
+    return {"number": number, "state": "sent"}
+
+
+@databricks.trace(span_type="RETRIEVER")
+def search(question: str) -> list[dict[str, object]]:
+    return [{"page_content": f"{question} In a day.", "metadata": {"doc_uri": "sending.md"}}]
+
+
+def recorded_agent(model_input: dict[str, list[dict[str, str]]]) -> str:
+    search(model_input["messages"][-1]["content"])
+    get_order(7)
+    return "Sent."
+
+
+async def recorded_later(question: str) -> str:
+    return recorded_agent({"messages": [{"content": question}]})
+
+
+def reporting_agent(question: str) -> dict[str, object]:
+    get_order(7)
+    return {"response": f"{question} Sent.", "actions": [], "retrieved_context": [{"doc_uri": "own.md"}]}
+
+
+def silent_agent(question: str) -> str:
+    return f"{question} Sent."
+
+
+@pytest.mark.parametrize(
+    ("model", "actions", "passages"),
+    [
+        (recorded_agent, ["get_order"], ["sending.md"]),
+        (recorded_later, ["get_order"], ["sending.md"]),
+        (reporting_agent, [], ["own.md"]),
+        (silent_agent, None, None),
+    ],
+)
+def test_spans_of_a_model_complete_its_answer_and_change_nothing_that_it_says(
+    model: object, actions: list[str] | None, passages: list[str] | None
+) -> None:
+    config = {"databricks-agent": {"metrics": ["safety"]}}
+    result = databricks.evaluate(data=[{"request": "Is it sent?"}], model=model, rater=judge, evaluator_config=config)
+    [case] = result.run.run.cases
+    assert case.generated is not None
+    known, retrieved = case.generated.actions, case.generated.retrieved
+    assert (known if known is None else [action.name for action in known]) == actions
+    assert (retrieved if retrieved is None else [passage.uri for passage in retrieved]) == passages
+
+
+def test_models_receive_the_keys_of_a_request_and_other_context_as_custom_inputs() -> None:
+    message = {"role": "user", "content": "Is it sent?"}
+    request = {"messages": [message], "custom_inputs": {"city": "Bonn"}, "temperature": 0.5}
+    asked = Asked()
+    config = {"databricks-agent": {"metrics": ["safety"]}}
+    result = databricks.evaluate(data=[{"request": request}], model=asked, rater=judge, evaluator_config=config)
+    assert asked.requests == [request]
+    [case] = result.run.run.cases
+    assert case.generated is not None
+    assert case.generated.tokens is not None
+    assert (case.generated.tokens.input, case.generated.tokens.output) == (5, 2)
+
+
+def test_files_ask_models_with_the_messages_so_far_and_custom_inputs(tmp_path: Path) -> None:
+    history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    messages = [*history, {"role": "user", "content": "Is it sent?"}]
+    row = {"request": {"messages": messages, "custom_inputs": {"city": "Bonn"}, "plan": "gold"}}
+    (tmp_path / "eval_set.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    asked = Asked()
+    evalmeta.evaluate(tmp_path / "eval_set.jsonl", asked)
+    assert [(sent["messages"], sent["custom_inputs"]) for sent in asked.requests] == [
+        (messages, {"city": "Bonn", "plan": "gold"})
+    ]
+
+
+def test_an_object_with_predict_that_is_not_of_mlflow_is_refused_before_the_first_question() -> None:
+    class Model:
+        def predict(self, request: object) -> str:
+            raise AssertionError(request)
+
+    with pytest.raises(SettingsError, match="neither a function nor an object with the method open"):
+        databricks.evaluate(data=[{"request": "Is it sent?"}], model=Model())
+
+
+def test_the_precision_of_passages_has_the_name_of_the_input_schema_too() -> None:
+    config = {"databricks-agent": {"metrics": ["chunk_relevance_precision"]}}
+    result = databricks.evaluate(data=EVAL_SET[:1], evaluator_config=config, rater=judge)
+    assert result.metrics["retrieval/llm_judged/chunk_relevance/precision/average"] == 0.5
+    assert "response/llm_judged/safety/rating/percentage" not in result.metrics

@@ -289,3 +289,43 @@ def test_whatever_a_trace_holds_is_read_or_refused(info: JsonObject, spans: list
     except FormatError:
         return
     assert isinstance(read.generated.outcome, str)
+
+
+def chat(span_id: str, inputs: JsonObject, outputs: JsonObject, start: int) -> JsonObject:
+    attributes = {"mlflow.spanType": "CHAT_MODEL", "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    return {
+        "span_id": span_id,
+        "parent_span_id": "root",
+        "name": "Completions",
+        "start_time_unix_nano": start,
+        "end_time_unix_nano": start + 1,
+        "attributes": {name: json.dumps(value) for name, value in attributes.items()},
+    }
+
+
+def test_calls_of_tools_are_read_from_chat_models_if_only_those_were_logged() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"id": 7}'}}
+    unanswered = {"id": "c2", "type": "function", "function": {"name": "notify", "arguments": ""}}
+    asked = {"role": "user", "content": "Where is it?"}
+    said = {"role": "assistant", "content": None, "tool_calls": [call, unanswered]}
+    output = {"role": "tool", "tool_call_id": "c1", "content": '{"state": "sent"}'}
+    spans = [
+        {"span_id": "root", "name": "agent", "attributes": {"mlflow.spanType": '"AGENT"'}},
+        chat("1", {"messages": [asked]}, {"choices": [{"message": said}]}, 1),
+        chat("2", {"messages": [asked, said, output]}, {"choices": [{"message": {"content": "Sent."}}]}, 2),
+    ]
+    actions = read_trace({"info": {"trace_id": "t"}, "data": {"spans": spans}}).generated.actions
+
+    assert actions == (Action("get_order", {"id": 7}, {"state": "sent"}, None), Action("notify", {}, None, None))
+
+
+def test_calls_of_the_responses_api_are_read_from_its_items() -> None:
+    item = {"type": "function_call", "call_id": "c1", "name": "get_order", "arguments": '{"id": 7}'}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "sent"}
+    spans = [
+        chat("1", {"input": [{"role": "user", "content": "Where?"}]}, {"output": [item]}, 1),
+        chat("2", {"input": [item, output]}, {"output": [{"type": "message"}]}, 2),
+    ]
+    actions = read_trace({"info": {"trace_id": "t"}, "data": {"spans": spans}}).generated.actions
+
+    assert actions == (Action("get_order", {"id": 7}, "sent", None),)

@@ -6,12 +6,12 @@ What the format cannot hold is named in the set's description, and in a warning.
 from __future__ import annotations
 
 import json
-import warnings
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.model.user_warnings import warn_user
 from evalmeta.report.text import count, escape_unsafe
 from evalmeta.systems.ballerina.agent_tests import trace_of
 from evalmeta.systems.ballerina.traces import UNKNOWN_ARGUMENTS, ChatAssistantMessage, ChatFunctionMessage, TraceError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run import CaseResult, Run
     from evalmeta.report.report import Report
     from evalmeta.systems.ballerina.traces import ChatMessage, FunctionCall, Iteration, Trace
 
@@ -36,7 +36,7 @@ def render(reports: Sequence[Report]) -> Iterator[str]:
         prefix = f"{report.run.definition}: " if len(reports) > 1 else ""
         for case in report.run.cases:
             lost.update(_losses(case))
-            thread_id = f"{prefix}{_thread_id(case, iterations=report.run.options.iterations)}"
+            thread_id = f"{prefix}{_thread_id(case, report.run)}"
             ids[thread_id] += 1
             # Ballerina keeps one of the threads with the same id.
             unique = thread_id if ids[thread_id] == 1 else f"{thread_id} ({ids[thread_id]})"
@@ -44,16 +44,16 @@ def render(reports: Sequence[Report]) -> Iterator[str]:
             separator = ",\n"
     losses = f"Not kept: {', '.join(count(number, what) for what, number in lost.items())}." if lost else ""
     if losses:
-        warnings.warn(f"Ballerina's evaluation sets cannot hold everything. {losses}", UserWarning, stacklevel=2)
+        warn_user(f"Ballerina's evaluation sets cannot hold everything. {losses}")
     yield f'\n],\n"description": {_text(losses)}\n}}\n'
 
 
 render.suffix = "evalset.json"  # type: ignore[attr-defined] # as reporters of packages declare it
 
 
-def _thread_id(case: CaseResult, *, iterations: int) -> str:
+def _thread_id(case: CaseResult, run: Run) -> str:
     named = case.label or f"case {case.number}"
-    return f"{named}, iteration {case.iteration}" if iterations > 1 else named
+    return f"{named}, iteration {case.iteration}" if run.options.is_repeated else named
 
 
 def _losses(case: CaseResult) -> Iterator[str]:

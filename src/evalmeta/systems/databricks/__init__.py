@@ -44,6 +44,11 @@ class _Databricks(Format):
 
         return write_databricks(definition)
 
+    def write_spec(self, path: Path, *, label: str, subject: str | None) -> Written:
+        from evalmeta.systems.databricks.specs import write_spec
+
+        return write_spec(path, label=label, subject=subject)
+
     def rewrite(self, path: Path, *, label: str) -> Written:
         from evalmeta.systems.databricks.evaluation_sets import copy_rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -12,20 +11,20 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from evalmeta.api.evaluating.evaluate import evaluate_async as run_evaluation
 from evalmeta.api.evaluating.inputs import check_keywords
 from evalmeta.api.runs.finished import FinishedRun, notebook_html
-from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.scorers.judged import read_parts
 from evalmeta.engine.subjects.replay import bind_recorded
 from evalmeta.errors import UsageError, did_you_mean
 from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.user_warnings import warn_user
 from evalmeta.report.text import decimal
 from evalmeta.systems.databricks.evaluation_sets import RowOptions, read_databricks_file, read_databricks_rows
-from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics
+from evalmeta.systems.databricks.models import takes_messages, with_messages
+from evalmeta.systems.databricks.tables import result_rows, rows_of, run_metrics, table_of
 
 if TYPE_CHECKING:
     from typing import Required, Unpack
 
     from evalmeta.formats.document import Document
-    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.problem import Problem
     from evalmeta.model.run_options import RunOptions
 
@@ -34,22 +33,12 @@ _MODEL_TYPES: Final = (_EVALUATOR, "databricks-rag")
 _NOT_JUDGED: Final = (Verdict.ERROR, Verdict.UNDECIDED)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class EvaluationResult:
-    """The result of an evaluation; `print` shows the report of its run and the metrics, a notebook shows tables.
+class ShownMetrics:
+    """The base of results: a run and its metrics, as `print` and notebooks show them."""
 
-    Attributes:
-        metrics: The metrics of the run by their documented names: for judges the share of yes, 0 to 1, for numbers
-            the average; NaN if nothing could be judged.
-        tables: `eval_results` with a row for each request: a DataFrame if pandas is installed, else a list of dicts.
-        run: The finished run: whether it succeeded, its report, its statistics.
-        notes: Warnings about the data, such as unknown columns.
-    """
-
+    __slots__ = ()
     metrics: Mapping[str, float]
-    tables: Mapping[str, object]
     run: FinishedRun
-    notes: tuple[Problem, ...] = ()
 
     @property
     def _figures(self) -> list[tuple[str, str]]:
@@ -66,13 +55,32 @@ class EvaluationResult:
         return "\n".join([str(self.run), "", "Metrics:", *(f"  {name}: {text}" for name, text in self._figures)])
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class EvaluationResult(ShownMetrics):
+    """The result of an evaluation; `print` shows the report of its run and the metrics, a notebook shows tables.
+
+    Attributes:
+        metrics: The metrics of the run by their documented names: for judges the share of yes, 0 to 1, for numbers
+            the average; NaN if nothing could be judged.
+        tables: `eval_results` with a row for each request: a DataFrame if pandas is installed, else a list of dicts.
+        run: The finished run: whether it succeeded, its report, its statistics.
+        notes: Warnings about the data, such as unknown columns.
+    """
+
+    metrics: Mapping[str, float]
+    tables: Mapping[str, object]
+    run: FinishedRun
+    notes: tuple[Problem, ...] = ()
+
+
 class How(TypedDict, total=False):
     """The keywords of `evaluate`; all but `data` are optional.
 
     Attributes:
         data: A DataFrame, a list of dicts, a dict of columns, or the path of a file.
-        model: The agent: a function of the question that can take `history` and `context`, an object with `open`,
-            or a table of settings, as in `evalmeta.evaluate`. None judges the answers in the data.
+        model: The agent: a function of `model_input`, the request with its `messages`; a function of the question
+            that can take `history` and `context`; an object of MLflow with `predict`, such as a ChatAgent or
+            a ResponsesAgent; an object with `open`; or a table of settings. None judges the answers in the data.
         model_type: `databricks-agent`.
         evaluator_config: `{"databricks-agent": {"global_guidelines": [...], "metrics": [...]}}`.
         options: How to run; see `RunOptions`.
@@ -94,23 +102,8 @@ class How(TypedDict, total=False):
     root: Path | None
 
 
-def evaluate(**how: Unpack[How]) -> EvaluationResult:
-    """Judge the answers of an evaluation set, or ask an agent for them, as `mlflow.evaluate` does.
-
-    Args:
-        how: See `How`.
-
-    Raises:
-        FormatError: The data does not match the schema; `problems` has every reason with its row.
-        UsageError: A keyword or another argument is not valid, or answers are missing and there is no model.
-        NotFound: The file cannot be found.
-        SettingsError: The model or the rater cannot be used.
-    """
-    return run_to_end(evaluate_async(**how))
-
-
 async def evaluate_async(**how: Unpack[How]) -> EvaluationResult:
-    """Do what `evaluate` does, in the running event loop."""
+    """Do what `evaluate` of `evalmeta.databricks` does, without the spans of the agent."""
     check_keywords(how, How.__annotations__, of="databricks.evaluate")
     return await _evaluated(**how)
 
@@ -132,11 +125,13 @@ async def _evaluated(  # noqa: PLR0913 - the keywords of mlflow.evaluate, and ev
     called = getattr(model, "__name__", None) or (type(model).__name__ if model else "recorded answers")
     evaluation = replace(document.evaluation, subject_name=str(called))
     subject = bind_recorded() if model is None else model
+    if model is not None and takes_messages(model):
+        evaluation = replace(evaluation, cases=tuple(map(with_messages, evaluation.cases)))
     finished = await run_evaluation(evaluation, subject, options=options, rater=rater, journal=journal, root=root)
     results = finished.run.cases
     rows = result_rows(evaluation.cases, results, read_parts=read_parts)
-    _warn_of_undecided(results)
-    tables = {"eval_results": _table(rows)}
+    warn_of_undecided(results)
+    tables = {"eval_results": table_of(rows)}
     return EvaluationResult(run_metrics(evaluation.cases, results), tables, finished, document.notes)
 
 
@@ -163,7 +158,7 @@ def _document(data: object, options: RowOptions, name: str | None) -> Document:
     else:
         document = read_databricks_rows(rows_of(data), label="data", name=name or "eval_set", **options)
     for note in document.notes:
-        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), UserWarning, stacklevel=2)
+        warn_user(f"{note.location}: {note.message}. {note.hint}".rstrip())
     if not (options["is_asked"] or document.is_answered):
         unanswered = next(case.number for case in document.evaluation.cases if case.turns[0].recorded is None)
         message = f"there is no model to ask, and row {unanswered} has neither 'response' nor 'trace'"
@@ -171,19 +166,13 @@ def _document(data: object, options: RowOptions, name: str | None) -> Document:
     return document
 
 
-def _warn_of_undecided(results: Sequence[CaseResult]) -> None:
+def warn_of_undecided(results: Sequence[CaseResult], *, also: Sequence[str] = ()) -> None:
+    """Warn once of all cases and results that were not judged, with the first reason; `also` has other reasons."""
     judged = (result for case in results for result in case.results if not result.is_measured)
     unjudged = (result for result in judged if result.verdict in _NOT_JUDGED and not result.score)
     reasons = [case.error for case in results if case.error]
     reasons += [result.error or result.explanation for result in unjudged]
+    reasons += also
     if reasons:
-        message = f"{len(reasons):,} cases or results were not judged; the first: {reasons[0]}"
-        warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def _table(rows: list[dict[str, JsonValue]]) -> object:
-    try:
-        from pandas import DataFrame
-    except ImportError:
-        return rows
-    return DataFrame(rows)
+        message = f"cases or results that were not judged: {len(reasons):,}; the first: {reasons[0]}"
+        warn_user(message)

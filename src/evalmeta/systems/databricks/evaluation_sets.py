@@ -238,9 +238,9 @@ def write_databricks(definition: Definition) -> Written:
 
 def _request(inputs: Inputs) -> JsonValue:
     """Return a plain text if there is no history and the text would not be read as a request, or else messages."""
-    if not inputs.conversation_history and is_plain(inputs.utterance):
+    if not inputs.conversation and is_plain(inputs.utterance):
         return inputs.utterance
-    said = [(message.role, message.message or "") for message in inputs.conversation_history]
+    said = [(message.role, message.message or "") for message in inputs.conversation]
     messages = [(_ROLES.get(role or "", "user"), text) for role, text in (*said, ("user", inputs.utterance))]
     return {"messages": [{"role": role, "content": text} for role, text in messages]}
 
@@ -260,7 +260,7 @@ def _case_losses(case: TestCase) -> Iterator[str]:
         yield f"the context variable {variable.name!r}"
     for prompt_input in inputs.prompt_inputs:
         yield f"the input {prompt_input.reference_name!r} of a prompt"
-    for place, message in enumerate(inputs.conversation_history):
+    for place, message in enumerate(inputs.conversation):
         yield from _message_losses(message, place)
     yield from _expectation_losses(case.expectations)
 

@@ -35,6 +35,10 @@ OUTPUT_TOKENS: Final = "agent/output_token_count"
 LATENCY: Final = "agent/latency_seconds"
 
 
+# The list of computed metrics of the input schema has this name for the precision.
+_PRECISION: Final = ("chunk_relevance_precision", "retrieval/llm_judged/chunk_relevance_precision")
+
+
 class Metric(NamedTuple):
     """One metric."""
 
@@ -90,6 +94,7 @@ def select_metrics(metrics: Sequence[str] | None, global_guidelines: Guidelines 
     if isinstance(metrics, str):
         raise UsageError("'metrics' is a text, not a list of names", actions=(f"Write [{metrics!r}].",))
     by_name = {name: metric for metric in METRICS for name in (metric.short, metric.name) if name}
+    by_name |= dict.fromkeys(_PRECISION, by_name[CHUNK_RELEVANCE])
     for name in metrics:
         if name not in by_name:
             shorts = [metric.short for metric in METRICS if metric.short]

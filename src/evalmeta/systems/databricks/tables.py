@@ -78,6 +78,15 @@ def result_rows(cases: Iterable[Case], results: Sequence[CaseResult], *, read_pa
     return [{column: row.get(column) for column in columns} for row in rows]
 
 
+def table_of(rows: Sequence[Mapping[str, object]]) -> object:
+    """Return rows as a DataFrame if pandas is installed, else as they are."""
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return rows
+    return DataFrame(rows)
+
+
 def _row(case: Case, result: CaseResult, read_parts: ReadParts) -> ResultRow:
     row: ResultRow = {"request_id": case.label or None, "request": _request(case, result.utterance)}
     generated = result.generated

@@ -228,13 +228,20 @@ class _Reader:
         response = self._first(self._root.outputs if self._root else None, "response", "mlflow.traceOutputs")
         return GeneratedData(
             response_text(response),
-            actions=tuple(span.action() for span in self._spans if span.type == "TOOL") if self._spans else None,
+            actions=self._actions(),
             latency_ms=self._latency(),
             session_id=_text(self._metadata.get("mlflow.trace.session")) or None,
             tokens=self._tokens(),
             trace=self._value if len(json.dumps(self._value)) <= limits.MAX_ANSWER_CHARS else None,
             retrieved=self._retrieved(),
         )
+
+    def _actions(self) -> tuple[Action, ...] | None:
+        """Return the tool calls: spans of type TOOL, or else those in what chat models answered (autologging)."""
+        if not self._spans:
+            return None
+        tools = tuple(span.action() for span in self._spans if span.type == "TOOL")
+        return tools or tuple(_called_tools([span for span in self._spans if span.type == "CHAT_MODEL"]))
 
     def _latency(self) -> float | None:
         for key in ("execution_duration_ms", "execution_time_ms", "execution_duration"):
@@ -270,6 +277,48 @@ class _Reader:
             return None
         chunks = outermost[-1].outputs
         return tuple(_passage(chunk) for chunk in chunks if isinstance(chunk, dict)) if isinstance(chunks, list) else ()
+
+
+def _called_tools(models: Sequence[_Span]) -> Iterator[Action]:
+    """Yield the calls in the answers of chat models, each once, with the outputs that a later model received."""
+    outputs: dict[str, JsonValue] = {}
+    for span in models:
+        for message in _messages(span.inputs):
+            # The Responses API has items of its own for outputs.
+            if message.get("role") == "tool":
+                outputs[_text(message.get("tool_call_id"))] = decoded(message.get("content"))
+            elif message.get("type") == "function_call_output":
+                outputs[_text(message.get("call_id"))] = decoded(message.get("output"))
+    seen = set[str]()
+    for call in (call for span in models for call in _calls(span.outputs)):
+        function = call.get("function")
+        named = function if isinstance(function, dict) else call
+        call_id = _text(call.get("call_id") or call.get("id"))
+        if not call_id or call_id not in seen:
+            seen.add(call_id)
+            given = decoded(named.get("arguments"))
+            yield Action(_text(named.get("name")), given if isinstance(given, dict) else {}, outputs.get(call_id))
+
+
+def _messages(value: JsonValue) -> Iterator[JsonObject]:
+    if isinstance(value, dict):
+        value = value.get("messages") or value.get("input")
+    return (message for message in value if isinstance(message, dict)) if isinstance(value, list) else iter(())
+
+
+def _calls(value: JsonValue) -> Iterator[JsonObject]:
+    """Yield the tool calls in a chat completion, a message, or a response of the Responses API."""
+    if not isinstance(value, dict):
+        return
+    choices, output = value.get("choices"), value.get("output")
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict):
+            yield from _calls(choice.get("message"))
+    for item in output if isinstance(output, list) else ():
+        if isinstance(item, dict) and item.get("type") == "function_call":
+            yield item
+    calls = value.get("tool_calls")
+    yield from (call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else ()
 
 
 def _span_error(span: JsonObject) -> str:
