@@ -166,7 +166,7 @@ def test_what_evalmeta_ignores_is_told() -> None:
         (payload(SESSION), "run-eval"),
         (payload(SESSION)[:-9], "run-eval"),
         (payload(SESSION)[:-1] + b', "subjectName": "Desk"}', "run-eval"),
-        (b'{"prompts": ["x"], "tests": [{"vars": {}, "assert": []}]}', None),
+        (b'{"prompts": ["x"], "tests": [{"vars": {}, "assert": []}]}', "promptfoo"),
         (b'{"tests": []}', None),
     ],
 )

@@ -283,7 +283,7 @@ class _WrittenTest:
         return {"id": name, "steps": [*steps, *evaluators]}
 
     def _earlier(self) -> Iterator[str]:
-        for message in self._case.inputs.conversation_history:
+        for message in self._case.inputs.conversation:
             if message.role == "user" and message.message:
                 yield message.message
             elif message.role == "agent":
