@@ -128,9 +128,9 @@ def test_our_own_choices_stand_under_a_key_that_adk_passes_over() -> None:
             "'response_match' is not a known metric Did you mean 'response_match_score'?",
         ),
         (
-            {"criteria": {"multi_turn_task_success_v1": 1}},
+            {"criteria": {"per_turn_user_simulator_quality_v1": 1}},
             (
-                "ADK's metric 'multi_turn_task_success_v1' is not supported here"
+                "ADK's metric 'per_turn_user_simulator_quality_v1' is not supported here"
                 " Remove it, or name a function of your own under 'custom_metrics'."
             ),
         ),

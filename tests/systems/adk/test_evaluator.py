@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import re
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import adk
-from evalmeta.errors import FormatError, NotFound, UsageError
+from evalmeta.errors import EvalmetaError, FormatError, NotFound, ProjectError, UsageError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.systems.adk.reader import read_adk_file
@@ -495,7 +496,7 @@ def test_an_agent_that_cannot_be_called_is_an_error(write: Callable[..., Path]) 
 
     with pytest.raises(UsageError, match="does not name an app, and no agent was passed"):
         adk.evaluate(None, write(FULL))
-    with pytest.raises(UsageError, match="the agent is LlmAgent, which only google-adk's Runner can call"):
+    with pytest.raises(EvalmetaError, match="LlmAgent"):
         adk.evaluate(LlmAgent(), write(FULL))
     with pytest.raises(UsageError, match="iterations"):
         adk.evaluate(agent, write(FULL), 0)
@@ -554,12 +555,88 @@ def test_unknown_keywords_of_eval_sets_are_refused() -> None:
         asyncio.run(adk.AgentEvaluator.evaluate_eval_set(agent, {}, print_details=True))  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize("name", ["agent_name", "artifact_service", "output_file", "eval_set_results_manager"])
-def test_keywords_of_adk_that_are_not_supported_are_refused_by_name(write: Callable[..., Path], name: str) -> None:
+@pytest.mark.parametrize("name", ["agent_name", "artifact_service"])
+def test_keywords_of_adk_that_only_its_agents_have_are_refused_for_others(
+    write: Callable[..., Path], name: str
+) -> None:
+    with pytest.raises(UsageError, match="agent_name and artifact_service need an agent of google-adk"):
+        adk.evaluate(agent, write(FULL), **{name: "bookings"})  # type: ignore[arg-type]
+
+
+def test_keywords_of_adk_that_are_not_supported_are_refused_by_name(write: Callable[..., Path]) -> None:
     path = write(FULL)
-    with pytest.raises(UsageError, match=f"evalmeta does not support the keyword '{name}' of ADK"):
-        adk.evaluate(agent, path, **{name: "x"})  # type: ignore[arg-type]
-    assert adk.evaluate(agent, path, **{name: None}).succeeded  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="evalmeta does not support the keyword 'eval_set_results_manager' of ADK"):
+        adk.evaluate(agent, path, eval_set_results_manager=object())  # type: ignore[call-arg]
+    assert adk.evaluate(agent, path, eval_set_results_manager=None).succeeded  # type: ignore[call-arg]
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="", encoding="utf-8") as opened:
+        return [*csv.DictReader(opened)]
+
+
+def test_the_output_file_gets_a_row_for_each_metric_turn_and_run_also_of_those_that_fail(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "out/results.csv"
+    adk.evaluate(agent, write(FULL), 2, output_file=file)
+    with pytest.raises(adk.EvaluationFailed):
+        adk.evaluate(lambda _: {"outcome": "=1+1", "actions": []}, write(eval_set(SEARCH)), 1, output_file=str(file))
+
+    *passed, failed, without_reference = rows_of(file)
+    assert [(row["metric_name"], row["eval_status"]) for row in passed] == [
+        *[("tool_trajectory_avg_score", "PASSED")] * 2,
+        *[("response_match_score", "PASSED")] * 2,
+    ]
+    assert passed[0] == {
+        "eval_set_id": "tests",
+        "eval_id": "case-1",
+        "metric_name": "tool_trajectory_avg_score",
+        "threshold": "1.0",
+        "score": "1.0",
+        "eval_status": "PASSED",
+        "prompt": "What is the weather in London?",
+        "expected_response": "The weather in London",
+        "actual_response": "The weather in London",
+        "expected_tool_calls": 'get_weather(city="London")',
+        "actual_tool_calls": 'get_weather(city="London")',
+    }
+    assert (failed["eval_status"], failed["score"], failed["actual_response"]) == ("FAILED", "0.0", "'=1+1")
+    assert (without_reference["eval_status"], without_reference["score"]) == ("NOT_EVALUATED", "")
+
+
+def test_an_output_file_that_cannot_take_the_results_is_an_error_before_the_agent_is_asked(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    asked: list[str] = []
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+
+    for file, error in ((tmp_path, "is a folder"), (tmp_path / "other.csv", "has other columns than")):
+        with pytest.raises(ProjectError, match=error):
+            adk.evaluate(asked.append, write(FULL), output_file=file)
+    assert not asked
+    assert (tmp_path / "other.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_parameters_may_be_passed_by_their_position_as_in_adk(
+    write: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "results.csv"
+    called = adk.AgentEvaluator
+
+    asyncio.run(called.evaluate(agent, write(FULL), 1, None, None, False, None, str(file), None, None))
+    asyncio.run(called.evaluate_eval_set(agent, json.loads(FULL), None, None, 1, None, False, None, str(file)))
+
+    assert len(rows_of(file)) == 4
+    assert capsys.readouterr().out == ""
+    for more in ((None,) * 8, (None, None, False)):
+        with pytest.raises(UsageError, match=r"AgentEvaluator\.evaluate was given a parameter twice, or too many"):
+            asyncio.run(called.evaluate(agent, write(FULL), 1, *more, print_detailed_results=True))
+
+
+def test_fewer_than_one_run_is_an_error(write: Callable[..., Path]) -> None:
+    with pytest.raises(UsageError, match="0"):
+        adk.evaluate(agent, write(FULL), 0)
 
 
 def test_evaluate_prints_the_report_if_asked(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -642,16 +719,20 @@ def test_a_module_that_has_an_agent_can_be_named(
     for module in ("helpful_desk", "habit_desk"):
         [run] = adk.evaluate(module, path, 1)
         assert (run.succeeded, run.run.subject_name) == (True, module)
-    with pytest.raises(UsageError, match="the module 'empty_desk' has no answer, root_agent or agent"):
+    with pytest.raises(
+        UsageError, match="the module 'empty_desk' has no root_agent, get_agent_async, app, answer or agent"
+    ):
         adk.evaluate("empty_desk", path)
     with pytest.raises(UsageError, match="'no_desk' is neither an agent that"):
         adk.evaluate("no_desk", path)
 
 
 def test_warnings_have_the_line_of_the_caller(write: Callable[..., Path]) -> None:
-    with pytest.warns(DeprecationWarning, match="its rows are the turns") as caught:
-        adk.evaluate(agent, write(LEGACY_PYTHON))
-    assert {each.filename for each in caught} == {__file__}
+    path = write(LEGACY_PYTHON)
+    for evaluate in (adk.evaluate, lambda *given: asyncio.run(adk.AgentEvaluator.evaluate(*given))):
+        with pytest.warns(DeprecationWarning, match="its rows are the turns") as caught:
+            evaluate(agent, path)
+        assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_the_final_state_is_compared_with_the_state_that_the_agent_reports(write: Callable[..., Path]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from evalmeta.errors import FormatError
 from evalmeta.formats.registry import recognise
 from evalmeta.model.definition import Expectation
+from evalmeta.model.evaluation import SessionIds
 from evalmeta.systems.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.systems.adk.reader import read_adk, read_adk_file
 from systems.adk.adkfiles import (
@@ -433,6 +434,30 @@ def test_a_function_of_ones_own_judges_the_conversation_at_its_end() -> None:
     assert (terms["function"], terms["threshold"], terms["conversation"]) == ("checks.tone", 0.5, True)
 
 
+def test_the_ids_of_a_session_reach_the_agent() -> None:
+    ids = {"app_name": "bank", "user_id": "u7", "session_id": "pinned", "state": {"balance": 3}}
+    with_ids, without = cases(eval_set({**GREETING, "session_input": ids}, SEARCH))
+
+    assert (with_ids.session, with_ids.state) == (SessionIds("bank", "u7", "pinned"), {"balance": 3})
+    assert without.session is None
+
+
+def test_metrics_of_whole_conversations_are_judged_once_at_the_end() -> None:
+    polite = {"rubric_id": "polite", "rubric_content": {"text_property": "It is polite."}, "type": "TRAJECTORY_QUALITY"}
+    chosen = config(
+        multi_turn_task_success_v1=0.5,
+        multi_turn_trajectory_quality_v1=0.5,
+        multi_turn_tool_use_quality_v1=0.5,
+        rubric_based_multi_turn_trajectory_quality_v1={"threshold": 0.5, "judge_model_options": {"num_samples": 3}},
+    )
+    [found] = cases(eval_set({**MULTI_TURN, "rubrics": [polite]}), chosen)
+
+    first, last = (turn.expectations for turn in found.turns)
+    assert first == ()
+    assert [expectation.name for expectation in last] == [criterion.name for criterion in chosen.criteria]
+    assert last[3].terms == {"threshold": 0.5, "num_samples": 3, "rubrics": [{"id": "polite", "text": "It is polite."}]}
+
+
 def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
     def rubric(name: str, kind: str | None = None) -> dict[str, object]:
         return {"rubric_id": name, "rubric_content": {"text_property": f"It is {name}."}, "type": kind}
@@ -502,7 +527,7 @@ def test_rubrics_of_criterion_case_and_turn_are_asked_together() -> None:
         ),
         (
             b'{"eval_cases": [{"eval_case_id": "a", "prompt": {"parts": [{"text": "Hi"}]}}]}',
-            "a.test.json:1:1 this is an evaluation dataset of agents-cli or Vertex AI, not an eval set of ADK",
+            "a.test.json:1:1 this is a dataset of agents-cli, not an eval set of ADK [adk-form] Run: evalmeta run",
         ),
         (
             b'{"evalSetId": "x",\n "eval_set_id": "y", "evalCases": []}',

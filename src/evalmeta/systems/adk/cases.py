@@ -27,6 +27,7 @@ ADK_CONFIG: Final = "test_config.json"
 RUBRIC_TYPES: Final = {
     "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
     "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
+    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
 }
 """The metrics that judge by rubrics, and the type of the rubrics of cases and turns that are meant for them."""
 
@@ -113,6 +114,7 @@ class Session:
     app_name: str = ""
     user_id: str = ""
     state: JsonObject = field(default_factory=dict)
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,8 @@ def read_session(record: AdkRecord | None) -> Session | None:
     if record is None:
         return None
     record.check_keys(*_SESSION)
-    return Session(record.text("appName") or "", record.text("userId") or "", record.object("state"))
+    app_name, user_id, session_id = (record.text(name) or "" for name in ("appName", "userId", "sessionId"))
+    return Session(app_name, user_id, record.object("state"), session_id)
 
 
 def read_rubrics(record: AdkRecord) -> tuple[Rubric, ...]:

@@ -36,6 +36,12 @@ class _Metric(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
+_OF_CONVERSATIONS: Final = (
+    "multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1",
+)  # fmt: skip
+JUDGED_ONCE: Final = frozenset({*_OF_CONVERSATIONS, "rubric_based_multi_turn_trajectory_quality_v1"})
+"""The metrics that judge the whole conversation, after its last turn."""
+
 _JUDGED: Final = ("judgeModelOptions",)
 _METRICS: Final = {
     TRAJECTORY: _Metric(keys=("matchType", "ignoreArgs")),
@@ -44,14 +50,12 @@ _METRICS: Final = {
     "safety_v1": _Metric(keys=_JUDGED),
     FINAL_RESPONSE_MATCH: _Metric(keys=_JUDGED),
     "hallucinations_v1": _Metric(keys=(*_JUDGED, "evaluateIntermediateNlResponses")),
+    **{name: _Metric(keys=_JUDGED) for name in _OF_CONVERSATIONS},
     **{name: _Metric(keys=(*_JUDGED, "rubrics")) for name in RUBRIC_TYPES},
 }
 _EFFICIENCY: Final = ("tool_call_count_v1", "token_usage_v1", "invocation_duration_v1", "inference_call_count_v1")
 _NOT_MEASURED: Final = "inference_call_count_v1"
-_UNSUPPORTED: Final = (
-    *("rubric_based_multi_turn_trajectory_quality_v1", "per_turn_user_simulator_quality_v1"),
-    *("multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1"),
-)
+_UNSUPPORTED: Final = ("per_turn_user_simulator_quality_v1",)
 _MATCH_TYPES: Final = ("EXACT", "IN_ORDER", "ANY_ORDER")
 _INTERMEDIATE: Final = "includeIntermediateResponsesInFinal"
 _NUM_SAMPLES: Final = 5

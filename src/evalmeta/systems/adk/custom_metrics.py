@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta.engine.project_code import find_function, function_threads, functions_root
 from evalmeta.engine.scorers.results import averaged, broken, measured, threshold_of, undecided
-from evalmeta.engine.subjects.objects import Calls
+from evalmeta.engine.subjects.calls import Calls
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from evalmeta.api.evaluating import evaluate as evaluations
 from evalmeta.api.evaluating.inputs import check_keywords
@@ -15,8 +15,11 @@ from evalmeta.model.run import CaseResult, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.files import put_file
 from evalmeta.report.text import count
+from evalmeta.systems.adk.live import LiveAgent, is_adk
+from evalmeta.systems.adk.modules import agent_in, live_agent, module_named, sub_agent
+from evalmeta.systems.adk.output_file import add_to_output_file, check_output_file
 from evalmeta.systems.adk.reader import read_adk_file
-from evalmeta.systems.adk.sources import Source, agent_named, bytes_of, name_of, read_folder, read_object, session_in
+from evalmeta.systems.adk.sources import Source, bytes_of, name_of, read_folder, read_object, session_in
 from evalmeta.systems.adk.writer import write_adk_cases
 
 if TYPE_CHECKING:
@@ -50,6 +53,10 @@ class How(TypedDict, total=False):
         root: The project's folder; by default the one around the current folder.
         print_detailed_results: Whether to print the report. The default is True for `AgentEvaluator`, and False for
             `evaluate` and `evaluate_async`.
+        agent_name: The sub-agent of google-adk to ask instead of the root agent.
+        artifact_service: What the agent's tools load artifacts with; by default a new one in memory for each case.
+        output_file: A CSV file to which the results are added, as ADK's `AgentEvaluator` does it: a row for each
+            metric in each turn of each run.
         app_name: Accepted for ADK's tests. It has no effect, because no results manager is called.
     """
 
@@ -61,16 +68,21 @@ class How(TypedDict, total=False):
     rater: object
     root: Path
     print_detailed_results: bool
+    agent_name: str | None
+    artifact_service: object
+    output_file: str | Path | None
     app_name: str | None
 
 
-_REFUSED: Final = {
-    "agent_name": "Pass the function that asks this agent as the agent.",
-    "artifact_service": "Load the artifacts in the function that asks the agent.",
-    "output_file": 'Save the runs that are returned: runs.save("results.csv").',
-    "eval_set_results_manager": 'Save the runs that are returned: runs.save("results.json").',
-}
+_REFUSED: Final = {"eval_set_results_manager": 'Save the runs that are returned: runs.save("results.json").'}
 """The keywords of ADK's `AgentEvaluator` that evalmeta refuses unless they are empty, and what to do instead."""
+
+
+_IN_ORDER: Final = (
+    *("agent_name", "initial_session_file", "print_detailed_results", "artifact_service", "output_file", "app_name"),
+    "eval_set_results_manager",
+)
+"""The parameters of ADK's `AgentEvaluator.evaluate` after `num_runs`."""
 
 
 def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]) -> FinishedRuns:
@@ -81,9 +93,10 @@ def evaluate(agent: object, path: str | Path, num_runs: int = NUM_RUNS, **how: U
     threshold. Missing or outdated parts of a file are warnings.
 
     Args:
-        agent: A function, an object with `open` or `ask`, a table of settings, `module:name`, a module with
-            `answer`, `root_agent` or `agent`, a name that `evalmeta.toml` binds, or None for the agent that it binds
-            to the app of the files.
+        agent: The name of a module with an agent of google-adk (`root_agent` or `get_agent_async`, in it or in its
+            module `agent`), such an agent, App or Runner, a function, an object with `open` or `ask`, a table of
+            settings, `module:name`, a name that `evalmeta.toml` binds, or None for the agent that it binds to the app
+            of the files.
         path: The file or folder.
         num_runs: The number of times to run every case.
         how: See `How`.
@@ -114,9 +127,14 @@ class AgentEvaluator:
 
     @staticmethod
     async def evaluate(
-        agent_module: object, eval_dataset_file_path_or_dir: str | Path, num_runs: int = NUM_RUNS, **how: Unpack[How]
+        agent_module: object,
+        eval_dataset_file_path_or_dir: str | Path,
+        num_runs: int = NUM_RUNS,
+        *more: object,
+        **how: Unpack[How],
     ) -> FinishedRuns:
-        """Do what `evaluate_async` does, and print the report."""
+        """Do what `evaluate_async` does, and print the report; `more` are further parameters in the order of ADK."""
+        how = _with_positional(how, more, _IN_ORDER, of="AgentEvaluator.evaluate")
         sources = _sources(eval_dataset_file_path_or_dir, how, of="AgentEvaluator.evaluate")
         return await _evaluated(agent_module, sources, num_runs, how, prints=True)
 
@@ -127,12 +145,16 @@ class AgentEvaluator:
         criteria: Mapping[str, object] | None = None,
         eval_config: object = None,
         num_runs: int = NUM_RUNS,
+        *more: object,
         **how: Unpack[How],
     ) -> FinishedRuns:
         """Evaluate an eval set that is a mapping, or an object with `model_dump_json`.
 
-        `eval_config` is the content of a test_config.json; `criteria` is its value of this name.
+        `eval_config` is the content of a test_config.json; `criteria` is its value of this name; `more` are further
+        parameters in the order of ADK.
         """
+        names = [name for name in _IN_ORDER if name != "initial_session_file"]
+        how = _with_positional(how, more, names, of="AgentEvaluator.evaluate_eval_set")
         _check_keywords(how, of="AgentEvaluator.evaluate_eval_set")
         sources = [read_object(eval_set, criteria, eval_config, _reading(how), _session(how))]
         return await _evaluated(agent_module, sources, num_runs, how, prints=True)
@@ -194,9 +216,14 @@ async def _evaluated(
 
 
 def _reported(runs: FinishedRuns, sources: Sequence[Source], how: How, *, prints: bool) -> FinishedRuns:
-    """Return the runs if all of them succeeded; `prints` says whether the report is printed by default."""
+    """Return the runs if all of them succeeded; `prints` says whether the report is printed by default.
+
+    The output file is written in any case.
+    """
     if how.get("print_detailed_results", prints):
         sys.stdout.write(runs.report())
+    if output_file := how.get("output_file"):
+        add_to_output_file(Path(output_file), sources, runs)
     if runs.succeeded:
         return runs
     lines = [_counts(runs)]
@@ -206,11 +233,21 @@ def _reported(runs: FinishedRuns, sources: Sequence[Source], how: How, *, prints
     raise EvaluationFailed("\n".join(lines), runs)
 
 
+def _with_positional(how: How, more: Sequence[object], names: Sequence[str], *, of: str) -> How:
+    """Return the keywords with those that were passed by their position."""
+    given = dict(zip(names, more, strict=False))
+    if len(more) > len(names) or not given.keys().isdisjoint(how):
+        raise UsageError(f"{of} was given a parameter twice, or too many", actions=["Pass parameters by their names."])
+    return cast("How", {**given, **how})
+
+
 def _check_keywords(how: How, *, of: str) -> None:
     check_keywords(how, (*How.__annotations__, *_REFUSED), of=of)
     for name, value in how.items():
         if value and name in _REFUSED:
             raise UsageError(f"evalmeta does not support the keyword {name!r} of ADK", actions=[_REFUSED[name]])
+    if output_file := how.get("output_file"):
+        check_output_file(Path(output_file))
 
 
 def _sources(path: str | Path, how: How, *, of: str) -> list[Source]:
@@ -238,24 +275,32 @@ def _arguments(
     unnamed = [source.label for source in sources if not source.document.evaluation.subject_name]
     if isinstance(agent, str) and ":" not in agent:
         asked = [replace(evaluation, subject_name=agent) for evaluation in asked]
-        agent = agent_named(agent, how.get("root"))
     elif agent is None and unnamed:
         raise UsageError(f"{unnamed[0]} does not name an app, and no agent was passed", actions=["Pass the agent."])
     else:
         called = agent if isinstance(agent, str) else str(getattr(agent, "__name__", type(agent).__name__))
         asked = [replace(evaluation, subject_name=evaluation.subject_name or called) for evaluation in asked]
-    return asked, _subject(agent), {"options": options, "rater": how.get("rater"), "root": how.get("root")}
+    return asked, _subject(agent, how), {"options": options, "rater": how.get("rater"), "root": how.get("root")}
 
 
-def _subject(agent: object) -> object:
+def _subject(agent: object, how: How) -> object:
+    """Return what `evalmeta.evaluate` asks; agents of google-adk, and modules that have one, are asked live."""
+    root, agent_name, artifacts = how.get("root") or Path.cwd(), how.get("agent_name"), how.get("artifact_service")
+    if isinstance(agent, str) and ":" not in agent:
+        module = module_named(agent, how.get("root"))
+        if module is None:
+            return None
+        live = live_agent(module, root=root, agent_name=agent_name or "", artifacts=artifacts)
+        agent = live or agent_in(module)
+    elif is_adk(agent):
+        chosen = sub_agent(agent, agent_name) if agent_name else agent
+        return LiveAgent(lambda: chosen, root=root, artifacts=artifacts)
+    if (agent_name or artifacts) and not isinstance(agent, LiveAgent):
+        raise UsageError("agent_name and artifact_service need an agent of google-adk")
     if isinstance(agent, str):
         return {"adapter": "python", "target": agent}
     if callable(agent) or callable(getattr(agent, "open", None)):
         return agent
-    if hasattr(agent, "run_async"):
-        message = f"the agent is {type(agent).__name__}, which only google-adk's Runner can call"
-        way_out = "Pass a function that calls the Runner; docs/coming-from-adk.md shows one."
-        raise UsageError(message, actions=[way_out])
     return getattr(agent, "ask", agent)
 
 

@@ -20,7 +20,7 @@ from evalmeta.formats.document import Document, Reading, read_bytes
 from evalmeta.formats.registry import HEAD_BYTES
 from evalmeta.formats.sources import JsonFile, read_json
 from evalmeta.model.definition import Expectation
-from evalmeta.model.evaluation import Case, Evaluation, Turn
+from evalmeta.model.evaluation import Case, Evaluation, SessionIds, Turn
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.session_state import expected_state, state_path
 from evalmeta.package.files import shown
@@ -41,6 +41,7 @@ from evalmeta.systems.adk.cases import (
 from evalmeta.systems.adk.config import (
     DEFAULT_CONFIG,
     FINAL_RESPONSE_MATCH,
+    JUDGED_ONCE,
     RESPONSE_MATCH,
     TRAJECTORY,
     read_test_config,
@@ -124,7 +125,8 @@ def _read(file: JsonFile, diagnostics: Diagnostics, dialect: AdkDialect) -> AdkF
     elif "conversation" in value and _SET_KEYS.isdisjoint(value):
         message, hint = "this is a case alone, not an eval set", "Put it into the list 'evalCases'."
     elif _is_vertex_dataset(value):
-        message = "this is an evaluation dataset of agents-cli or Vertex AI, not an eval set of ADK"
+        message = "this is a dataset of agents-cli, not an eval set of ADK"
+        hint = f"Run: evalmeta run {file.label}"
     else:
         cases, lines = read_eval_set(file, diagnostics)
         return AdkFile(cases, None, lines)
@@ -181,7 +183,9 @@ def _has_data(criterion: Criterion, case: AdkCase, turn: AdkTurn) -> bool:
 
 
 def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
-    state = case.session.state if case.session else {}
+    session = case.session
+    state = session.state if session else {}
+    ids = SessionIds(session.app_name, session.user_id, session.session_id) if session else None
     if case.not_run:
         return Case(number, (Turn(case.turns[0].utterance),), label=case.eval_id, state=state, not_run=case.not_run)
     last = len(case.turns)
@@ -189,7 +193,7 @@ def _case(number: int, case: AdkCase, config: AdkConfig) -> Case:
         Turn(turn.utterance, tuple(_expectations(case, turn, config, is_last=place == last)))
         for place, turn in enumerate(case.turns, 1)
     )
-    return Case(number, turns, label=case.eval_id, state=state)
+    return Case(number, turns, label=case.eval_id, state=state, session=ids)
 
 
 def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: bool) -> Iterator[Expectation]:
@@ -197,6 +201,8 @@ def _expectations(case: AdkCase, turn: AdkTurn, config: AdkConfig, *, is_last: b
         for name, value in case.final_state.items():
             yield expected_state(state_path(name), value, literal=True)
     for criterion in config.criteria:
+        if criterion.name in JUDGED_ONCE and not is_last:
+            continue
         if "function" not in criterion.terms:
             yield _expectation(criterion, case, turn, config)
         elif is_last:
@@ -212,7 +218,7 @@ def _expectation(criterion: Criterion, case: AdkCase, turn: AdkTurn, config: Adk
     name, terms = criterion.name, dict(criterion.terms)
     expected = turn.reference if name in _REFERENCES else None
     if name == TRAJECTORY:
-        expected = None if turn.calls is None else ", ".join(map(_shown, turn.calls)) or "no calls"
+        expected = None if turn.calls is None else ", ".join(shown_call(*call) for call in turn.calls) or "no calls"
         terms["calls"] = _calls_json(turn)
     if config.missing == "adk" and name in _WITHOUT_DATA:
         terms["missing"] = _WITHOUT_DATA[name]
@@ -231,9 +237,10 @@ def _calls_json(turn: AdkTurn) -> JsonValue:
     return None if turn.calls is None else [call.as_json() for call in turn.calls]
 
 
-def _shown(call: Call) -> str:
-    args = (f"{name}={orjson.dumps(value).decode()}" for name, value in call.args.items())
-    return f"{call.name}({', '.join(args)})"
+def shown_call(name: str, args: JsonObject) -> str:
+    """Return a call of a tool as people write it: `get_weather(city="London")`."""
+    values = (f"{key}={orjson.dumps(value).decode()}" for key, value in args.items())
+    return f"{name}({', '.join(values)})"
 
 
 def _config_beside(path: Path, label: str) -> AdkConfig:

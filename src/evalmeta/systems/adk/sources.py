@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import warnings
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.errors import FormatError, NotFound, ProjectError, UsageError
+from evalmeta.errors import FormatError, NotFound, UsageError
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.sources import read_json
+from evalmeta.model.evaluation import SessionIds
+from evalmeta.model.user_warnings import warn_user
 from evalmeta.package.files import read_file
-from evalmeta.package.project import find_project
 from evalmeta.systems.adk.cases import ADK_CONFIG, AdkRecord, Session, read_session
 from evalmeta.systems.adk.config import DEFAULT_CONFIG, AdkConfig, read_test_config
 from evalmeta.systems.adk.reader import LEGACY, read_adk, read_config
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.document import Document, Reading
     from evalmeta.model.problem import Problem
+    from evalmeta.model.settings import AdkDialect
 
 
 __tracebackhide__ = True  # pytest's tracebacks end where the test calls
@@ -39,10 +36,12 @@ _SUFFIXES: Final = (".test.json", ".evalset.json", ".json")
 
 
 class Source(NamedTuple):
-    """An eval set, and its name in messages."""
+    """An eval set, its name in messages, its content, and the meaning of its rows if it is a deprecated array."""
 
     label: str
     document: Document
+    data: bytes
+    dialect: AdkDialect
 
 
 def read_folder(path: Path, reading: Reading, session: Session | None) -> list[Source]:
@@ -125,16 +124,9 @@ def _read(label: str, data: bytes, config: AdkConfig, reading: Reading, session:
     document = read_adk(data, label=label, name=label, config=config, dialect=reading.dialect)
     for note in document.notes:
         kind = DeprecationWarning if note.code == LEGACY else UserWarning
-        warnings.warn(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind, stacklevel=_level_of_caller())
-    return Source(label, document if session is None else _with_session(document, session, label))
-
-
-def _level_of_caller() -> int:
-    """Return the `stacklevel` of the caller of this package."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith("evalmeta."):
-        frame, level = frame.f_back, level + 1
-    return level
+        warn_user(f"{note.location}: {note.message}. {note.hint}".rstrip(), kind)
+    document = document if session is None else _with_session(document, session, label)
+    return Source(label, document, data, reading.dialect)
 
 
 def _with_session(document: Document, session: Session, label: str) -> Document:
@@ -143,7 +135,10 @@ def _with_session(document: Document, session: Session, label: str) -> Document:
         message = f"{label} is an eval set, whose cases have their own initial sessions"
         raise UsageError(message, actions=["Write the session as 'sessionInput' of the cases."])
     evaluation = document.evaluation
-    cases = tuple(replace(case, state=case.state or session.state) for case in evaluation.cases)
+    ids = SessionIds(session.app_name, session.user_id, session.session_id)
+    cases = tuple(
+        replace(case, state=case.state or session.state, session=case.session or ids) for case in evaluation.cases
+    )
     named = evaluation.subject_name or session.app_name
     return replace(document, evaluation=replace(evaluation, cases=cases, subject_name=named))
 
@@ -154,26 +149,3 @@ def _json(thing: object) -> bytes:
         return str(dump()).encode() if callable(dump) else orjson.dumps(thing)
     except TypeError as error:
         raise UsageError(f"{type(thing).__name__} cannot be read as JSON: {error}") from None
-
-
-_AGENTS: Final = ("answer", "root_agent", "agent")
-
-
-def agent_named(name: str, root: Path | None) -> object:
-    """Return the agent in a module of this name, or in its module `agent`; None if evalmeta.toml binds the name."""
-    with suppress(ProjectError):
-        if name in find_project(root or Path.cwd()).settings.subjects:
-            return None
-    actions = ["Pass a function, or a reference such as my_agent:answer.", f"Or bind {name!r} in evalmeta.toml."]
-    try:
-        module = importlib.import_module(name)
-    except (ImportError, ValueError) as error:
-        message = f"{name!r} is neither an agent that evalmeta.toml binds nor a module that can be imported: {error}"
-        raise UsageError(message, actions=actions) from None
-    inner = getattr(module, "agent", None)
-    for holder in (module, inner) if isinstance(inner, ModuleType) else (module,):
-        for attribute in _AGENTS:
-            agent: object = getattr(holder, attribute, None)
-            if agent is not None and not isinstance(agent, ModuleType):
-                return agent
-    raise UsageError(f"the module {name!r} has no {', '.join(_AGENTS[:-1])} or {_AGENTS[-1]}", actions=actions)

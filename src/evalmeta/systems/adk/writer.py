@@ -92,7 +92,7 @@ class _TurnBuilder:
         state = {variable.name: variable.value for variable in case.inputs.context_variables}
         if len(state) < len(case.inputs.context_variables):
             self._lose("all but the last context variable of the same name")
-        for message in case.inputs.conversation_history:
+        for message in case.inputs.conversation:
             if message.topic is not None:
                 self._lose(f"the topic {message.topic!r} of the history")
         for given in case.inputs.prompt_inputs:
@@ -107,12 +107,12 @@ class _TurnBuilder:
 
     def questions(self) -> Iterator[AdkTurn]:
         """Yield the user's messages of the history as turns without expectations: ADK has no other place for them."""
-        for message in self._inputs.conversation_history:
+        for message in self._inputs.conversation:
             if message.role == "user" and message.message:
                 yield AdkTurn(message.message)
 
     def history_losses(self) -> Iterator[Loss]:
-        history = self._inputs.conversation_history
+        history = self._inputs.conversation
         if any(message.role == "agent" for message in history):
             yield Loss(self._where, "the agent's messages in the history; the user's messages are sent again")
         elif any(message.role == "user" for message in history):
@@ -179,7 +179,7 @@ def _has_matcher(value: JsonValue) -> bool:
 
 
 def _said(inputs: Inputs) -> list[tuple[str | None, str | None]]:
-    return [(message.role, message.message) for message in inputs.conversation_history]
+    return [(message.role, message.message) for message in inputs.conversation]
 
 
 def _case_json(case: AdkCase) -> JsonObject:
