@@ -15,7 +15,9 @@ Problems of files and results of tests are values; an error stops a command.
     ├── Conflict                 1   files to overwrite were changed after they were last the same
     ├── DeployFailed             1   the org refused a deployment; nothing was changed
     ├── SubjectError             1   the agent could not be reached (a case becomes ERROR)
+    │   ├── ApprovalNeeded           it waits for a person, and the case does not say what to answer
     │   ├── SubjectBusy              it is rate-limited or overloaded, and did nothing
+    │   │   └── SubjectUnavailable       its server does not accept requests at the moment
     │   ├── SubjectRefused           it refuses the request, now and in the future
     │   └── SubjectUnreachable       the connection had a transient failure
     ├── AgentFailed              1   the agent returned an error instead of an answer (a test fails)
@@ -197,6 +199,10 @@ class SubjectError(EvalmetaError):
     traceback: str = ""
 
 
+class ApprovalNeeded(SubjectError):
+    """The agent waits for a person, for example to approve the call of a tool, and the case does not answer it."""
+
+
 class SubjectBusy(SubjectError):
     """The agent is rate-limited or overloaded and did nothing: the runner waits, slows down, and repeats the request.
 
@@ -207,6 +213,10 @@ class SubjectBusy(SubjectError):
     def __init__(self, message: str, *, after: float | None = None, actions: Sequence[str] = ()) -> None:
         super().__init__(message, actions=actions)
         self.after = after
+
+
+class SubjectUnavailable(SubjectBusy):
+    """The agent's server does not accept requests at the moment (HTTP status 503)."""
 
 
 class SubjectRefused(SubjectError):
@@ -222,7 +232,19 @@ class SubjectRefused(SubjectError):
 
 
 class SubjectUnreachable(SubjectError):
-    """The connection had a transient failure, perhaps after the request: the runner starts the case again."""
+    """The connection had a transient failure, perhaps after the request: the runner starts the case again.
+
+    Attributes:
+        is_unprocessed: whether the agent has certainly not processed the request.
+        is_retried: whether the runner starts the case again; False if what the agent did must not happen twice.
+    """
+
+    def __init__(
+        self, message: str, *, is_unprocessed: bool = False, is_retried: bool = True, actions: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, actions=actions)
+        self.is_unprocessed = is_unprocessed
+        self.is_retried = is_retried
 
 
 class AgentFailed(EvalmetaError, AssertionError):

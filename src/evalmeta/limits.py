@@ -57,6 +57,14 @@ MAX_METADATA_VALUES: Final = 100
 MAX_METADATA_BYTES: Final = 10_000
 MAX_CASE_FILES_BYTES: Final = 50_000_000
 MAX_YAML_DEPTH: Final = 32
+# Agent Script: the largest public script known has 90 kB, 10 levels of blocks and 12 operators in an expression.
+MAX_SCRIPT_BYTES: Final = 2_000_000
+MAX_SCRIPT_DEPTH: Final = 50
+MAX_SCRIPT_OPERATORS: Final = 250
+# What an agent in Agent Script may do in one turn: choices of its model, calls of actions, and transitions.
+MAX_TURN_STEPS: Final = 100
+# Lines over which the brackets of one expression may reach.
+MAX_SCRIPT_BRACKET_LINES: Final = 100
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.
 MAX_ROW_BYTES: Final = 16_000_000
 # A request of OTLP, or a file of them, unpacked: a trace with 10,000 spans has about 20 MB.
@@ -66,7 +74,15 @@ MAX_TRACE_SPANS: Final = 20_000
 MAX_HELD_TRACE_BYTES: Final = 400_000_000
 # How long a case waits for its trace, and how often agents that evalmeta starts export spans, with a margin.
 TRACE_SECONDS: Final = 10.0
-TRACE_EXPORT_SECONDS: Final = 0.3
+# How long a case whose turn ended in an error waits for the steps of the turn.
+TRACE_ERROR_SECONDS: Final = 2.0
+TRACE_EXPORT_SECONDS: Final = 0.15
+# Traces that `evalmeta trace receive` keeps, the time without new spans after which a trace is shown, and the time that
+# requests have at its end.
+MAX_RECEIVED_TRACES: Final = 10_000
+MAX_RECEIVED_SPANS: Final = 200_000
+TRACE_QUIET_SECONDS: Final = 1.0
+TRACE_END_SECONDS: Final = 2.0
 # Cases that wait for their traces, and take no place of others.
 MAX_UNSCORED_CASES: Final = 1_000
 # A request of OTLP that evalmeta writes or sends; collectors take 4 MB or more.
@@ -81,6 +97,7 @@ MAX_NUMBER_CHARS: Final = 20
 
 # Testing API Developer Guide, "Considerations": 1,000 test cases a definition.
 MAX_TEST_CASES: Final = 1_000
+MAX_TRANSLATED_CASES: Final = 100_000  # of a file of another test tool
 MAX_COMPARED_IDS: Final = 100_000
 # The `sf agent test create` command accepts API names of up to 80 characters.
 MAX_API_NAME_CHARS: Final = 80
@@ -90,6 +107,12 @@ MAX_SCORER_OUTPUTS: Final = 101
 
 # The error of orgs for a longer description of an AiTestingDefinition: "Label: data value too large (max length=100)".
 MAX_LABEL_CHARS: Final = 100
+
+# What is read of a commit; git itself writes no longer messages than people do.
+MAX_COMMIT_BYTES: Final = 1_000_000
+# What is read of git's index when a run starts: about 4,500 files; and of files whose times differ from it.
+MAX_INDEX_BYTES: Final = 500_000
+MAX_HASHED_BYTES: Final = 10_000_000
 
 # The regular expression of a check, and the answer that it searches: about 1.5 s for the slowest pattern.
 MAX_PATTERN_CHARS: Final = 1_000
@@ -332,28 +355,50 @@ NAMED_USER_SECONDS: Final = 3600
 MAX_SEARCH_CHARS: Final = 200
 MAX_FORM_BYTES: Final = 1_000_000
 VIEW_ROWS: Final = 50
+# Rows of a CSV file that are read together.
+CSV_ROWS: Final = 500
 MAX_SUITE_RUNS: Final = 500
 MAX_RUN_TAGS: Final = 100
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 5_000_000
+# The search over all runs: words of a result, results that are read together, and how long a page reads results that
+# the index does not have yet, before another thread goes on.
+MAX_SEARCHED_WORDS: Final = 5_000
+SEARCHED_AT_ONCE: Final = 500
+SEARCH_UPDATE_SECONDS: Final = 0.3
+MAX_LISTED_MATCHES: Final = 20
 # How often the viewer looks for new results, and when a browser that follows them has to call again: before
 # PIECE_SECONDS, after which a silent client counts as gone.
 VIEW_POLL_SECONDS: Final = 0.5
 VIEW_STREAM_SECONDS: Final = 20.0
-# A static site: runs, and cases of all runs together, the newest and the failed ones first.
+# An export of the pages: runs and other pages of one kind, the newest first; the results of cases of all runs together,
+# and the characters of their JSON, of which compression leaves about a fifth.
 MAX_EXPORTED_RUNS: Final = 100
-MAX_EXPORTED_CASES: Final = 2_000
-MAX_EXPORTED_COMPARISONS: Final = 50
+MAX_EXPORTED_COMPARISONS: Final = 20
+MAX_EXPORTED_CASES: Final = 5_000
+MAX_EXPORTED_CHARS: Final = 8_000_000
 # What a page computes from all results of a run: of unfinished ones each time, of others once.
 MAX_LIVE_CASES: Final = 2_000
-MAX_COMPARED_CASES: Final = 5_000
 # People's notes on results, and the runs in the history of a case.
 MAX_NOTE_CHARS: Final = 2_000
 VIEW_HISTORY: Final = 20
-# Results of a run that a page compares with those of another.
+# The runs of each test in which `evalmeta changes` looks for what broke, before it looks for older ones.
+CHANGES_RUNS: Final = 20
+# Results of a run that a page compares with those of another, and comparisons that stay in memory.
 MAX_VIEW_COMPARED: Final = 20_000
-# Runs in a trend, and components on a page.
+KEPT_COMPARISONS: Final = 4
+# The agents or runs that a page shows side by side, and the results of all of them.
+MAX_VIEW_COLUMNS: Final = 12
+MAX_VIEW_MATRIX_RESULTS: Final = 60_000
+# Results that wait for the judgement of a person, and their numbers for users that stay in memory.
+MAX_REVIEWED: Final = 200
+KEPT_REVIEW_COUNTS: Final = 100
+# Steps of a turn and expectations of a case that a page draws at once.
+VIEW_STEPS: Final = 100
+VIEW_EXPECTATIONS: Final = 50
+# Runs in a trend, runs in the grid of a test, and components on a page.
 VIEW_TREND_RUNS: Final = 100
+VIEW_GRID_RUNS: Final = 30
 VIEW_COMPONENTS: Final = 500
 
 # Archives: the rows and bytes of results that are compressed together, so that few are in memory at a time; the largest
@@ -369,3 +414,5 @@ COLLECTOR_SECONDS: Final = 60.0
 # Of one attempt at a request to S3; there are three.
 ARCHIVE_CONNECT_SECONDS: Final = 10.0
 ARCHIVE_REQUEST_SECONDS: Final = 30.0
+# Traces of this process that `evalmeta.mlflow` keeps.
+MAX_KEPT_TRACES: Final = 10_000

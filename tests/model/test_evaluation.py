@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -31,10 +33,14 @@ from evalmeta.model.evaluation import (
     select_cases,
     today,
     work_items,
+    workload,
 )
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.model.run import CaseResult, Verdict
-from evalmeta.model.run_options import RunOptions
+from evalmeta.model.run_options import IterationsBy, RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 unique_or_none = st.lists(st.none() | st.integers(1, 9), max_size=8).filter(
     lambda numbers: len({number for number in numbers if number}) == sum(number is not None for number in numbers)
@@ -77,8 +83,24 @@ def test_a_definition_becomes_what_the_engine_runs() -> None:
     variables, expectations = (ContextVariable("Tier", "Gold"),), (Expectation("coherence"),)
     case = TestCase(Inputs("And then?", variables, history), expectations, 3)
     assert evaluation_of(Definition("A label", "Agent", subject_version="v2", test_cases=(case,)), name="Api_Name") == (
-        Evaluation("Api_Name", "Agent", (Case(3, (Turn("And then?", expectations),), history, variables),), "v2")
+        Evaluation(
+            "Api_Name",
+            "Agent",
+            (Case(3, (Turn("And then?", expectations),), history, variables),),
+            "v2",
+            title="A label",
+        )
     )
+
+
+@pytest.mark.parametrize(
+    ("indices", "said"),
+    [((2, 0, 1), "bca"), ((None, None, None), "abc"), ((1, 0, None), "abc"), ((2, 1, 3), "abc"), ((0, 0, 1), "abc")],
+)
+def test_the_history_has_the_order_of_complete_indices(indices: tuple[int | None, ...], said: str) -> None:
+    history = tuple(HistoryMessage("user", text, None, index) for text, index in zip("abc", indices, strict=True))
+    definition = Definition("n", "s", test_cases=(TestCase(Inputs("u", (), history)),))
+    assert "".join(message.message or "" for message in evaluation_of(definition, name="N").cases[0].history) == said
 
 
 def scored(*scorers: Expectation) -> tuple[Expectation, ...]:
@@ -120,6 +142,59 @@ def test_every_case_comes_once_in_every_iteration() -> None:
 
 def test_finished_cases_are_left_out() -> None:
     assert _numbers({(1, 1), (2, 3)}) == [(1, 2), (1, 3), (2, 1), (2, 2)]
+
+
+def _own(*iterations: int | None) -> Evaluation:
+    """Return an evaluation whose cases have these numbers of iterations, and can be read only once."""
+    cases = enumerate(iterations, 1)
+    return Evaluation("e", "s", iter([Case(number, (Turn("?"),), iterations=own) for number, own in cases]))
+
+
+def _places(evaluation: Evaluation, options: RunOptions, finished: Collection[tuple[int, int]] = ()) -> list[str]:
+    return [f"{item.case.number}.{item.iteration}" for item in work_items(evaluation, options, finished)]
+
+
+def test_a_cases_own_iterations_are_more_or_fewer_than_those_of_the_run() -> None:
+    assert _places(_own(3, None, 1), RunOptions()) == ["1.1", "2.1", "3.1", "1.2", "1.3"]
+    kept = replace(_own(), cases=tuple(_own(3, None, 1).cases))
+    assert _places(kept, RunOptions(iterations=2)) == ["1.1", "2.1", "3.1", "1.2", "2.2", "1.3"]
+    assert _places(kept, RunOptions(iterations=2, iterations_by="run")) == ["1.1", "2.1", "3.1", "1.2", "2.2", "3.2"]
+    assert _places(kept, RunOptions(iterations=2, cases=(3,))) == ["3.1"]
+
+
+def test_a_case_that_was_asked_sometimes_is_asked_the_other_times() -> None:
+    assert _places(_own(3, None), RunOptions(), {(1, 1), (1, 2), (3, 1)}) == ["1.2"]
+
+
+def test_a_seed_shuffles_the_cases_that_are_left_in_an_iteration() -> None:
+    places = _places(_own(*[3] * 9, 1), RunOptions(seed=7))
+    assert sorted(places) == sorted(["10.1", *(f"{number}.{n}" for n in (1, 2, 3) for number in range(1, 10))])
+    assert places[10:19] != sorted(places[10:19])
+
+
+def test_cases_without_further_iterations_are_not_read_again() -> None:
+    assert _places(_own(1, 1), RunOptions(iterations=1000)) == ["1.1", "2.1"]
+
+
+@given(
+    st.lists(st.none() | st.integers(1, 5), max_size=6),
+    st.integers(1, 4),
+    st.sampled_from(["case", "run"]),
+    st.none() | st.integers(0, 3),
+    st.integers(1, 3),
+)
+def test_the_workload_is_what_is_asked(
+    own: list[int | None], iterations: int, by: IterationsBy, seed: int | None, shards: int
+) -> None:
+    kept = replace(_own(), cases=tuple(_own(*own).cases))
+    options = RunOptions(iterations=iterations, iterations_by=by, seed=seed, shard=(1, shards))
+    items = [(item.case.number, item.iteration) for item in work_items(kept, options, ())]
+    known = workload(kept, options)
+    assert len({*items}) == len(items) == known.results
+    if known.most_iterations:
+        assert max(iteration for _, iteration in items) == known.most_iterations
+    else:
+        assert len(items) == iterations * len({number for number, _ in items})
 
 
 def test_cases_are_read_lazily() -> None:

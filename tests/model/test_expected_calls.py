@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalmeta.model.expected_calls import ExpectedCall, read_call
+from evalmeta.model.expected_calls import ExpectedCall, missing_calls, read_call
 from evalmeta.model.expected_values import Fault, json_key, read_value
 from evalmeta.model.generated_data import Action
 
@@ -210,3 +210,21 @@ def test_names_of_arguments_that_resemble_matchers_are_literal() -> None:
 def test_an_empty_input_accepts_any_arguments_and_an_empty_output_is_empty() -> None:
     assert differences({"name": "A", "input": {}}, input={"id": 1}) == ()
     assert differences({"name": "A", "output": {}}, output={"id": 1}) == ("A.output.id: not expected, got 1",)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "missing"),
+    [
+        ("['A', 'B', 'C']", "['A', 'C']", [("B", 1)]),
+        ("['A', 'A']", "['A']", [("A", 1)]),
+        ("['A', 'B']", "['B', 'A']", []),
+        ("find(id=1)\ntrack(id=2)", "find(id=1)\n-", [("track", 1)]),
+        ("['A']", "[]", [("A", 0)]),
+    ],
+)
+def test_missing_calls_have_their_places(expected: str, actual: str, missing: list[tuple[str, int]]) -> None:
+    assert missing_calls(expected, actual, "") == missing
+
+
+def test_calls_that_may_be_missing_are_not_missing() -> None:
+    assert missing_calls("['A', 'B']", "['A', 'C']", "missing (allowed): B; extra: C") == []

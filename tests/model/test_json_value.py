@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import math
+
 import orjson
 import pytest
 
 from evalmeta import limits
-from evalmeta.model.json_value import is_too_deep, read_json
+from evalmeta.model.json_value import is_too_deep, plain_value, read_json
 
 MOST = limits.MAX_JSON_DEPTH
 
@@ -51,3 +53,11 @@ def test_long_digits_in_texts_and_fractions_stay() -> None:
 def test_what_is_too_deep_is_still_read() -> None:
     nested = "[" * (MOST + 700) + "12345678901234567890123" + "]" * (MOST + 700)
     assert is_too_deep(read_json(nested))
+
+
+def test_what_json_cannot_hold_becomes_its_text_and_the_rest_stays() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+
+    assert plain_value({"kept": [1, "a"], "set": {1}, "nan": math.nan}) == {"kept": [1, "a"], "set": "{1}", "nan": None}
+    assert plain_value(endless) == "[[...]]"

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from evalmeta.model.matrix import labels_of
-from evalmeta.model.run import Run, RunStatus
-from evalmeta.model.run_options import Origin, RunOptions
+from evalmeta.model.matrix import AgentRun, MatrixCase, labels_of
+from evalmeta.model.statistics import CaseCounts
 
 
-def run(test: str, agent: str, *, suite: str = "s-1") -> Run:
-    options = RunOptions(origin=Origin(suite=suite))
-    return Run("4KB000000000001GAA", test, agent, RunStatus.COMPLETED, 0.0, 1, options=options)
+def run(test: str, agent: str, *, suite: str = "s-1") -> AgentRun:
+    return AgentRun(suite, "4KB", test, agent)
 
 
 @pytest.mark.parametrize(
@@ -31,3 +29,18 @@ def test_runs_of_a_test_with_different_agents_are_a_matrix(runs: list[tuple[str,
 
 def test_runs_of_different_commands_are_no_matrix() -> None:
     assert labels_of([run("one", "a"), run("one", "b", suite="s-2")]) == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((CaseCounts(1, "", 1), CaseCounts(1, "", 0, 1)), (True, 1.0)),
+        ((CaseCounts(1, "", 3, 1), CaseCounts(1, "", 1, 1), None), (True, 0.25)),
+        ((CaseCounts(1, "", 1), CaseCounts(1, "", errors=1)), (True, 1.0)),
+        ((CaseCounts(1, "", errors=1), CaseCounts(1, "", undecided=1)), (False, 0.0)),
+        ((CaseCounts(1, "", 1), None), (False, 0.0)),
+    ],
+)
+def test_a_case_differs_by_its_pass_rates(counts: tuple[CaseCounts | None, ...], expected: tuple[bool, float]) -> None:
+    case = MatrixCase("Desk", 1, "Where?", counts)
+    assert (case.differs, case.spread) == expected

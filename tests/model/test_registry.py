@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta.model.registry import (
+    AUTHORING_BUNDLE,
     NEWEST_API_VERSION,
     OLDEST_API_VERSION,
     TEST_TYPES,
@@ -59,9 +60,12 @@ def test_nothing_else_is_a_run(other: str) -> None:
     assert (type_of_run(other), type_at_path(other)) == (None, None)
 
 
-@pytest.mark.parametrize(("version", "count"), [(62, 0), (63, 1), (65, 1), (66, 3), (67, 3)])
-def test_a_version_knows_the_types_that_came_with_it_or_before(version: int, count: int) -> None:
-    assert types_at(ApiVersion(version)) == TYPES[:count]
+@pytest.mark.parametrize(
+    ("version", "types"),
+    [(62, ()), (63, TYPES[:1]), (64, TYPES[:1]), (65, (TYPES[0], AUTHORING_BUNDLE)), (66, TYPES), (67, TYPES)],
+)
+def test_a_version_knows_the_types_that_came_with_it_or_before(version: int, types: tuple[MetadataType, ...]) -> None:
+    assert types_at(ApiVersion(version)) == types
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,7 @@ class PromptScorer:
     json_type: str = "string"  # the JSON type of the scores, if there are no labels
     labels: tuple[OutputValue, ...] = ()  # the labels that can be given
     values: ValueRange = ValueRange()
+    item_type: str = ""  # the JSON type of the items, if the scores are lists
 
     @property
     def fallback(self) -> str:
@@ -128,6 +129,18 @@ class PromptScorer:
     def is_numeric(self) -> bool:
         """Return whether the scores are numbers."""
         return not self.labels and self.json_type in {"number", "integer"}
+
+
+def scorer_of_terms(name: str, terms: JsonObject) -> PromptScorer:
+    """Return the scorer whose prompt an expectation has itself: `prompt`, `type`, `items` and `labels`.
+
+    A label passes or fails by its outcome, Pass or Fail, and is only reported without one.
+    """
+    labels = terms.get("labels")
+    given = labels if isinstance(labels, dict) else {}
+    outputs = tuple(OutputValue(label, str(outcome)) for label, outcome in given.items())
+    item_type, json_type = str(terms.get("items", "")), str(terms.get("type", "string"))
+    return PromptScorer(name, 1, str(terms["prompt"]), json_type, outputs, item_type=item_type)
 
 
 FindScorer: TypeAlias = Callable[[str], PromptScorer | str]
@@ -203,6 +216,13 @@ def session_view(
         said = {"message": question, "actorRole": "user"}, {"message": answer.outcome, "actorRole": "agent"}
         runs.append(_run(answer.topic, said, answer.actions))
     return {"metrics": {"turns": len(runs)}, "runs": runs}
+
+
+def knows_steps(session: JsonObject, *, of_all: bool) -> bool:
+    """Return whether the agent's steps in the last turn of a session are known, or those in all of its turns."""
+    runs = [*_objects(session.get("runs"))]
+    loops = [run.get("agentLoop") for run in (runs if of_all else runs[-1:])]
+    return all(isinstance(loop, dict) and loop.get("steps") is not None for loop in loops)
 
 
 def transcript_of(session: JsonObject) -> str:

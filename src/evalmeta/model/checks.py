@@ -313,6 +313,9 @@ CHECKS: Final = {
 OWN_CHECKS: Final = frozenset(name for name, check in CHECKS.items() if not check.expectation)
 """The checks whose expectations definitions do not know; `comparison_of` says which of them they can hold."""
 
+UNJUDGED: Final = "unjudged"
+"""The expectation of what only another system can judge: its label says what, and it is always undecided."""
+
 WHOLE_ANSWERS: Final = frozenset(name for name, check in CHECKS.items() if check.test is str.__eq__)
 """The checks whose value is the whole answer, so that another answer can replace it."""
 

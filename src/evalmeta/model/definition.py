@@ -85,6 +85,21 @@ class Inputs:
     conversation_history: tuple[HistoryMessage, ...] = ()
     prompt_inputs: tuple[PromptInput, ...] = ()
 
+    @property
+    def conversation(self) -> tuple[HistoryMessage, ...]:
+        """Return the history in the order of the conversation."""
+        return tuple(self.conversation_history[place] for place in self.conversation_places())
+
+    def conversation_places(self) -> list[int]:
+        """Return the places of the messages in the file, in the order of their indices if these are 0, 1, 2 and so on.
+
+        If the indices are not complete, the order is that of the file.
+        """
+        indices = [message.index for message in self.conversation_history]
+        in_file = list(range(len(indices)))
+        ordered = sorted(in_file, key=lambda place: indices[place] or 0)
+        return ordered if [indices[place] for place in ordered] == in_file else in_file
+
 
 @dataclass(frozen=True, slots=True)
 class TestCase:

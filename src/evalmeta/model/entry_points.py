@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 
 _SUBJECTS: Final = "evalmeta.engine.subjects"
+_FRAMEWORKS: Final = "evalmeta.systems.frameworks"
 ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
     # The settings of agents, which bind them, in the order of the reference.
     "subjects": {
@@ -19,6 +20,28 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
         "http": f"{_SUBJECTS}.http:HttpSubject",
         "command": f"{_SUBJECTS}.command:CommandSubject",
         "agentforce": f"{_SUBJECTS}.agentforce:AgentforceSubject",
+        "adk": "evalmeta.systems.adk.subject:AdkSubject",
+        "a2a": "evalmeta.systems.a2a.subject:A2aSubject",
+        "mcp": "evalmeta.systems.mcp.subject:McpSubject",
+        "agent_script": "evalmeta.systems.agent_script.subject:AgentScriptSubject",
+    },
+    # Functions that return the settings of an agent which a call names by its folder, such as --agent weather_agent.
+    "agent_folders": {"adk": "evalmeta.systems.adk.subject:adk_settings"},
+    # Functions that return the settings of an agent whose source is in the project, by its name.
+    "project_agents": {"agent_script": "evalmeta.systems.agent_script.subject:bundle_settings"},
+    # Kinds of agents that are objects of a framework, by the packages that define their classes.
+    "agents": {
+        "langgraph": f"{_FRAMEWORKS}.langgraph:LANGGRAPH",
+        "agents": f"{_FRAMEWORKS}.openai_agents:OPENAI_AGENTS",
+        "pydantic_ai": f"{_FRAMEWORKS}.pydantic_ai:PYDANTIC_AI",
+        "agent_framework": f"{_FRAMEWORKS}.agent_framework:AGENT_FRAMEWORK",
+        "agent_framework._workflows": f"{_FRAMEWORKS}.agent_framework:AGENT_FRAMEWORK_WORKFLOWS",
+        "llama_index": f"{_FRAMEWORKS}.llama_index:LLAMA_INDEX",
+        "workflows": f"{_FRAMEWORKS}.llama_index:LLAMA_INDEX",
+        "strands": f"{_FRAMEWORKS}.strands:STRANDS",
+        "strands.multiagent": f"{_FRAMEWORKS}.strands_teams:STRANDS_TEAMS",
+        "mlflow": f"{_FRAMEWORKS}.mlflow_models:MLFLOW",
+        "google.adk": "evalmeta.systems.adk.live:AGENTS",
     },
     "rater_settings": {"rules": "evalmeta.model.settings:RulesRater", "llm": "evalmeta.engine.raters.llm:LlmRater"},
     "raters": {"rules": "evalmeta.rules_rater.rater:bind_rules"},
@@ -36,6 +59,13 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
         "csv": "evalmeta.formats.registry:CSV",
         "ballerina": "evalmeta.systems.ballerina:BALLERINA",
         "databricks": "evalmeta.systems.databricks:DATABRICKS",
+        "promptfoo": "evalmeta.systems.test_tools:PROMPTFOO",
+        "pydantic-evals": "evalmeta.systems.test_tools:PYDANTIC_EVALS",
+        "openai-evals": "evalmeta.systems.test_tools:OPENAI_EVALS",
+        "inspect": "evalmeta.systems.test_tools:INSPECT",
+        "langsmith": "evalmeta.systems.test_tools:LANGSMITH",
+        "deepeval": "evalmeta.systems.test_tools:DEEPEVAL",
+        "agents-cli": "evalmeta.systems.test_tools:AGENTS_CLI",
     },
     "reporters": {"ballerina": "evalmeta.systems.ballerina.writer:render"},
     "handlers": {

@@ -122,6 +122,14 @@ class Turn:
     expected: JsonValue = None  # what functions that judge receive as `expected`
 
 
+class SessionIds(NamedTuple):
+    """What identifies the session of a case to its agent; the agent chooses what is empty."""
+
+    app_name: str = ""
+    user_id: str = ""
+    session_id: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One case: turns in one session that begins with history, context variables and state."""
@@ -137,13 +145,21 @@ class Case:
     not_run: str = ""  # why evalmeta cannot run the case, whose result is this error; empty if it can
     quarantine: Quarantine | None = None  # the quarantine that its file says; None without one
     metadata: JsonObject = field(default_factory=dict)  # what else its file says of it; the agent does not receive it
+    approve: tuple[str, ...] = ()  # the tools that the agent may call when it waits for a person's approval
     review: bool = False  # whether a person must review it before its results can pass or fail
+    iterations: int | None = None  # the number of times to run it, whatever the run says; None for the run's number
+    session: SessionIds | None = None  # the ids of its session, if its file names them
 
     @property
     def all_tags(self) -> tuple[str, ...]:
         """Return the tags that select the case: its own, and `NAME=VALUE` for each value of its metadata."""
-        values = ((name, value) for name, value in self.metadata.items() if not isinstance(value, dict | list))
-        return (*self.tags, *(f"{name}={json_text(value)}" for name, value in values)) if self.metadata else self.tags
+        return all_tags(self.tags, self.metadata)
+
+
+def all_tags(tags: tuple[str, ...], metadata: JsonObject | None) -> tuple[str, ...]:
+    """Return the tags of a case, and `NAME=VALUE` for each value of its metadata."""
+    values = ((name, value) for name, value in (metadata or {}).items() if not isinstance(value, dict | list))
+    return (*tags, *(f"{name}={json_text(value)}" for name, value in values)) if metadata else tags
 
 
 def metadata_fault(metadata: JsonObject) -> str:
@@ -159,6 +175,14 @@ def metadata_fault(metadata: JsonObject) -> str:
     return ""
 
 
+def iterations_fault(iterations: object) -> str:
+    """Return why a case cannot have this number of iterations; empty if it can."""
+    most = limits.MAX_ITERATIONS
+    if isinstance(iterations, int) and not isinstance(iterations, bool) and 1 <= iterations <= most:
+        return ""
+    return f"'iterations' is {iterations!r}; whole numbers from 1 to {most} are allowed"
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """A named set of cases for one subject; case numbers are unique."""
@@ -168,7 +192,16 @@ class Evaluation:
     cases: Iterable[Case]  # iterated over once per iteration and not kept in memory, because files may have any length
     subject_version: str | None = None
     subject_type: str = "AGENT"
+    title: str = ""  # the name that the file says, for people; empty if it says none beside the name of the evaluation
     quarantines: Quarantines | None = None  # on the day of the run; None for those of its file today
+    listed_tags: Mapping[str, frozenset[int] | None] = field(default_factory=dict)  # see `Settings.tags_of`
+
+    def tags_of(self, case: Case) -> tuple[str, ...]:
+        """Return the tags of a case: those of its file, and those that the project's settings give it."""
+        if not self.listed_tags:
+            return case.tags
+        listed = (tag for tag, numbers in self.listed_tags.items() if numbers is None or case.number in numbers)
+        return (*dict.fromkeys((*case.tags, *listed)),)
 
 
 def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
@@ -182,13 +215,19 @@ def evaluation_of(definition: Definition, *, name: str) -> Evaluation:
     for number, case in zip(numbers, definition.test_cases, strict=True):
         expectations = tuple(map(_scorer_expectation, case.expectations)) if is_testing else case.expectations
         inputs = case.inputs
-        message = inputs.utterance or "\n".join(
-            f"{given.reference_name}: {given.value}" for given in inputs.prompt_inputs
-        )
-        variables = tuple(ContextVariable(given.reference_name, given.value) for given in inputs.prompt_inputs)
-        turns = (Turn(message, expectations),)
-        cases.append(Case(number, turns, inputs.conversation_history, inputs.context_variables + variables))
-    return Evaluation(name, definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type)
+        message, variables = inputs.utterance, inputs.context_variables
+        if inputs.prompt_inputs:
+            message = message or "\n".join(f"{given.reference_name}: {given.value}" for given in inputs.prompt_inputs)
+            variables += tuple(ContextVariable(given.reference_name, given.value) for given in inputs.prompt_inputs)
+        cases.append(Case(number, (Turn(message, expectations),), inputs.conversation, variables))
+    header = definition.subject_name, tuple(cases), definition.subject_version, definition.subject_type
+    return Evaluation(name, *header, title_of(definition, name=name))
+
+
+def title_of(definition: Definition, *, name: str) -> str:
+    """Return the name that a definition gives itself; empty if it is the name of its evaluation or of its file."""
+    is_other = definition.name not in {name, PurePath(name).stem}
+    return definition.name[: limits.MAX_LABEL_CHARS] if is_other else ""
 
 
 def case_numbers(given: Sequence[int | None]) -> list[int]:
@@ -198,6 +237,8 @@ def case_numbers(given: Sequence[int | None]) -> list[int]:
     calculated").
     """
     used = {number for number in given if number is not None}
+    if len(used) == len(given):
+        return [number for number in given if number is not None]
     numbers = []
     for place, known in enumerate(given, 1):
         number = place if known is None else known
@@ -284,17 +325,57 @@ def work_items(
 ) -> Iterator[WorkItem]:
     """Yield the work that is not finished, iteration by iteration, in the order of the cases or shuffled by the seed.
 
-    Cases are read lazily, except that a seed needs all cases of an iteration at once.
+    Cases are read lazily, except that a seed needs all cases of an iteration at once, and that cases with more
+    iterations than the run are kept.
     """
-    for iteration in range(1, options.iterations + 1):
-        cases = select_cases(evaluation, options)
+    longer: list[Case] = []
+    usual, iteration, most = options.iterations, 1, 1
+    while iteration <= most:
+        # Reading all cases again for the few that have more iterations than the run would take long.
+        cases = select_cases(evaluation, options) if iteration <= usual else iter(longer)
         if options.seed is not None:
             import random
 
             shuffled = list(cases)
             random.Random(f"{options.seed}:{iteration}").shuffle(shuffled)
             cases = iter(shuffled)
-        yield from (WorkItem(iteration, case) for case in cases if (iteration, case.number) not in finished)
+        for case in cases:
+            times = usual if case.iterations is None else iterations_of(case, options)
+            if times > most:  # noqa: PLR1730 - `max` takes longer than most of the loop
+                most = times
+            if iteration == 1 and times > usual:
+                longer.append(case)
+            if iteration <= times and (iteration, case.number) not in finished:
+                yield WorkItem(iteration, case)
+        iteration += 1
+
+
+def iterations_of(case: Case, options: RunOptions) -> int:
+    """Return how often a run asks a case: as often as the case says, or else as the run says."""
+    own = case.iterations if options.iterations_by == "case" else None
+    return options.iterations if own is None else own
+
+
+class Workload(NamedTuple):
+    """What a run must do.
+
+    Attributes:
+        results: the number of results that it must have.
+        most_iterations: the most iterations of one of its cases if cases say for themselves how often they run; else 0.
+    """
+
+    results: int
+    most_iterations: int
+
+
+def workload(evaluation: Evaluation, options: RunOptions) -> Workload:
+    """Count what a run must do, which iterates over the cases."""
+    own = [case.iterations for case in select_cases(evaluation, options)]
+    # The usual case costs next to nothing.
+    if options.iterations_by == "run" or own.count(None) == len(own):
+        return Workload(len(own) * options.iterations, 0)
+    times = [options.iterations if number is None else number for number in own]
+    return Workload(sum(times), max(times) if {*times} != {options.iterations} else 0)
 
 
 InputKind: TypeAlias = "tuple[str, ...] | None"

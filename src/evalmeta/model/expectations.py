@@ -37,6 +37,8 @@ class ExpectationKind:
 TOPIC: Final = "topic_sequence_match"
 ACTIONS: Final = "action_sequence_match"
 OUTCOME: Final = "bot_response_rating"
+PROMPT: Final = "judge_prompt"
+"""An expectation that has the prompt of its judge among its terms; only scripts make one."""
 
 _AGENT: Final = ("AGENT",)
 _BOTH: Final = ("AGENT", "PROMPT")

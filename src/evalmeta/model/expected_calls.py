@@ -5,10 +5,12 @@ Test specs check expected calls when they are read, and scorers prepare them onc
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.model.expectations import parse_actions
 from evalmeta.model.expected_values import ExpectedValue, Fault, Matcher, NamedValues, read_value, text_of
 
 if TYPE_CHECKING:
@@ -17,8 +19,12 @@ if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 
+NO_CALL: Final = "-"
+"""What results show beside a call that has no counterpart."""
 CALL_KEYS: Final = ("name", "input", "output", "error", "exact")
 """The keys of an expected call in test specs."""
+ALLOWED: Final = " (allowed)"
+"""What explanations of results add to differences that the rule of the expectation allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +184,35 @@ def read_call(item: JsonValue, steps: Steps, faults: list[Fault]) -> ExpectedCal
         faults.append(Fault((*steps, "exact"), f"'exact' of {name} has no input to compare", "Add input."))
     wanted = error if isinstance(error, bool) else parts.get("error")
     return ExpectedCall(name, given, parts.get("output"), wanted)
+
+
+class MissingCall(NamedTuple):
+    """An expected call that was not made; `after` of the calls that were made come before its place."""
+
+    name: str
+    after: int
+
+
+def missing_calls(expected: str, actual: str, explanation: str) -> list[MissingCall]:
+    """Return the calls that a failed result misses, by name and as often as they are missing.
+
+    `expected` and `actual` are lists of names, or have a call in each line. Calls that may be missing are not returned.
+    """
+    if f"missing{ALLOWED}: " in explanation:
+        return []
+    places: dict[str, deque[int]] = defaultdict(deque)
+    for at, name in enumerate(_call_names(actual)):
+        places[name].append(at)
+    missing, after = list[MissingCall](), 0
+    for name in _call_names(expected):
+        if places.get(name):
+            after = max(after, places[name].popleft() + 1)
+        else:
+            missing.append(MissingCall(name, after))
+    return missing
+
+
+def _call_names(text: str) -> list[str]:
+    if text.startswith("["):
+        return [*(parse_actions(text) or ())]
+    return [line.partition("(")[0] for line in text.splitlines() if line != NO_CALL]

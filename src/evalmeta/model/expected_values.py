@@ -199,8 +199,8 @@ def read_value(
     return _Scalar(value, json_key(value))
 
 
-def literal_value(value: JsonObject) -> JsonObject:
-    """Return a mapping as an expected value that has it literally, although it may look like matchers."""
+def literal_value(value: JsonValue) -> JsonValue:
+    """Return an expected value that has a value literally, although it may look like matchers."""
     faults: list[Fault] = []
     read_value(value, (), faults)
     return {"equals": value} if faults or _has_matcher(value) else value

@@ -65,16 +65,18 @@ def fingerprint(*values: object) -> str:
 
 def checks_of(case: Case) -> str:
     """Return the fingerprint of a case's expectations, in the order of its turns; labels do not count."""
-    turns = enumerate(case.turns)
-    return (
-        " ".join([_check(number, expectation) for number, turn in turns for expectation in turn.expectations]) or _NONE
-    )
+    checks = [
+        _check(number, expectation)
+        if expectation.terms or expectation.scorer_type
+        else _plain_check(number, expectation.name, expectation.expected_value, expectation.parameters)
+        for number, turn in enumerate(case.turns)
+        for expectation in turn.expectations
+    ]
+    return " ".join(checks) or _NONE
 
 
 def _check(turn: int, expectation: Expectation) -> str:
     value, terms = expectation.expected_value, expectation.terms
-    if not (terms or expectation.scorer_type):
-        return _plain_check(turn, expectation.name, value, expectation.parameters)
     threshold, mark = terms.get("threshold"), ""
     if isinstance(threshold, int | float) and not isinstance(threshold, bool):
         terms, mark = {key: value for key, value in terms.items() if key != "threshold"}, f"@{threshold:g}"

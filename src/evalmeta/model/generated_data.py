@@ -69,6 +69,7 @@ class GeneratedData:
         first_token_ms: the time until the first part of a streamed answer in milliseconds; None if it was not streamed.
         state: the state of the agent's session after the turn; empty if it has none, None if it was not reported.
         handoffs: the agents to which the conversation went in this turn; empty if it stayed, None if not reported.
+        traceparent: the header of W3C Trace Context that the agent got with the turn; None if its traces were not read.
     """
 
     outcome: str
@@ -83,6 +84,7 @@ class GeneratedData:
     first_token_ms: float | None = None
     state: JsonObject | None = None
     handoffs: tuple[str, ...] | None = None
+    traceparent: str | None = None
 
     @property
     def value(self) -> JsonValue:

@@ -86,6 +86,25 @@ def plain_json(value: object) -> object:
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
+def plain_value(value: object) -> JsonValue:
+    """Return a value as JSON; NaN becomes None, and anything else that JSON cannot hold its text."""
+    try:
+        text = json.dumps(value, default=_plain)
+        if "NaN" in text or "Infinity" in text:
+            text = json.dumps(json.loads(text, parse_constant=lambda _: None))
+        return read_json(text)
+    except (TypeError, ValueError, RecursionError):
+        # It contains itself, or has keys that JSON does not know.
+        return str(value)
+
+
+def _plain(value: object) -> object:
+    try:
+        return plain_json(value)
+    except TypeError:
+        return str(value)
+
+
 def is_frame(value: object) -> bool:
     """Return whether this is a data frame: a table of columns whose rows `frame_rows` returns."""
     has_rows = any(callable(getattr(value, name, None)) for name in ("to_dict", "to_dicts", "to_pandas", "toPandas"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.model.comparison import SIGNIFICANCE_LEVEL
 
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evalmeta.model.generated_data import Tokens
-    from evalmeta.model.run import Run
     from evalmeta.model.spending import Spent
     from evalmeta.model.statistics import CaseCounts, Latency
 
@@ -49,39 +49,66 @@ class PairOfCells:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingCase:
-    """A case that not all agents pass equally often; `counts` are in the order of the cells, None if it did not run."""
+class MatrixCase:
+    """A case of several agents; `counts` are in the order of the cells, None if it did not run.
+
+    Where a run has the case with another number, its counts have that number.
+    """
 
     test: str
     number: int
     utterance: str
     counts: tuple[CaseCounts | None, ...]
 
+    @property
+    def differs(self) -> bool:
+        """Return whether not all agents pass it equally often, or only some of them decided it."""
+        return len({case.pass_rate for case in self.counts if case}) > 1
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def spread(self) -> float:
+        """Return the difference of its pass rates, 0 to 1; a case that only some agents decided has the largest."""
+        rates = [case.pass_rate for case in self.counts if case]
+        known = [rate for rate in rates if rate is not None]
+        if not known:
+            return 0.0
+        return 1.0 if len(known) < len(rates) else max(known) - min(known)
+
+
+@dataclass(frozen=True)
 class Matrix:
-    """The agents of a command, each pair of them, and the cases in which they differ."""
+    """The agents of a command, each pair of them, and their cases."""
 
     cells: tuple[Cell, ...]
     pairs: tuple[PairOfCells, ...]
-    differing: tuple[DifferingCase, ...]
+    cases: tuple[MatrixCase, ...]
+
+    @cached_property
+    def differing(self) -> tuple[MatrixCase, ...]:
+        """Return the cases in which the agents differ."""
+        return tuple(case for case in self.cases if case.differs)
 
 
-def labels_of(runs: Sequence[Run]) -> list[str]:
+class AgentRun(NamedTuple):
+    """What tells the runs of a matrix apart: the command, the first letters of the id, the test, and the agent."""
+
+    suite: str
+    prefix: str
+    test: str
+    subject: str
+
+
+def labels_of(runs: Sequence[AgentRun]) -> list[str]:
     """Return for each run of a command the agent that tells it from others of its test; all empty without a matrix.
 
     A command runs each test once, unless it has a matrix of agents: then the runs of a test have different agents. If
     these only differ in their models (`NAME@MODEL`), the models are the labels.
     """
     agents: dict[tuple[str, str, str], list[str]] = {}
-    for run in runs:
-        agents.setdefault(_test(run), []).append(run.subject_name)
+    for *test, subject in runs:
+        agents.setdefault((test[0], test[1], test[2]), []).append(subject)
     several = [names for names in agents.values() if len(names) > 1]
     if not several or any(len(set(names)) < len(names) for names in several):
         return [""] * len(runs)
     are_models = all(len({name.partition("@")[0] for name in names}) == 1 for names in several)
-    return [run.subject_name.partition("@")[2] if are_models else run.subject_name for run in runs]
-
-
-def _test(run: Run) -> tuple[str, str, str]:
-    return run.options.origin.suite, run.id[:3], run.definition
+    return [run.subject.partition("@")[2] if are_models else run.subject for run in runs]

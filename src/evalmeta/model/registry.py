@@ -1,4 +1,8 @@
-"""The metadata types that evalmeta supports, one row per type, and their components, manifests and sync states."""
+"""The metadata types that evalmeta supports, one row per type, and their components, manifests and sync states.
+
+A component of most types is one XML file. A bundle is a folder with its name, in which are its metadata file and its
+content: `Desk/Desk.bundle-meta.xml` and `Desk/Desk.agent`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,8 @@ class ApiVersion(NamedTuple):
 
 OLDEST_API_VERSION: Final = ApiVersion(63)
 PARAMETER_API_VERSION: Final = ApiVersion(64)
-NEWEST_API_VERSION: Final = ApiVersion(67)
+NEWEST_API_VERSION: Final = ApiVersion(68)
+META_XML_SUFFIX: Final = "-meta.xml"
 
 
 class MetadataType(NamedTuple):
@@ -40,7 +45,7 @@ class MetadataType(NamedTuple):
 
     name: str  # the type's name in manifests and the API, and of its root element
     directory: str  # the folder of its files in metadata format
-    suffix: str  # the file suffix without the dot; source format adds `-meta.xml`
+    suffix: str  # the file suffix without the dot; source format adds `-meta.xml`, the metadata file of a bundle has it
     since: ApiVersion  # the first API version with the type
     xsd: str  # the schema's file name in `xsd/`
     id_prefix: str  # the first three characters of its record ids
@@ -49,11 +54,21 @@ class MetadataType(NamedTuple):
     run_prefix: str = ""  # the first three characters of the ids of its runs
     run_path: str = ""  # the path of its runs in the Connect API, below `/einstein`
     run_key: str = ""  # the key of its name in the Connect API, to start a run
+    content_suffix: str = ""  # the suffix of the content of a bundle; empty for a type whose components are one file
 
     @property
     def is_test(self) -> bool:
         """Return whether components of the type are tests, which can run."""
         return bool(self.subject_types)
+
+    @property
+    def is_bundle(self) -> bool:
+        """Return whether components of the type are folders."""
+        return bool(self.content_suffix)
+
+    def bundle_files(self, full_name: str) -> tuple[str, str]:
+        """Return the names of the content and of the metadata file in the folder of a bundle."""
+        return f"{full_name}.{self.content_suffix}", f"{full_name}.{self.suffix}{META_XML_SUFFIX}"
 
 
 EVALUATION_DEFINITION: Final = MetadataType(
@@ -96,8 +111,21 @@ SCORER_DEFINITION: Final = MetadataType(
 )
 """The type of custom scorers, which tests of Agentforce Studio name."""
 
+AUTHORING_BUNDLE: Final = MetadataType(
+    name="AiAuthoringBundle",
+    directory="aiAuthoringBundles",
+    suffix="bundle",
+    since=ApiVersion(65),
+    xsd="AiAuthoringBundle.xsd",
+    id_prefix="3A4",
+    content_suffix="agent",
+)
+"""The type of agents in Agent Script."""
+
 TEST_TYPES: Final = (EVALUATION_DEFINITION, TESTING_DEFINITION)
-TYPES: Final = (*TEST_TYPES, SCORER_DEFINITION)
+TYPES: Final = (*TEST_TYPES, SCORER_DEFINITION, AUTHORING_BUNDLE)
+BUNDLE_TYPES: Final = {row.directory: row for row in TYPES if row.is_bundle}
+"""The types whose components are folders, by the folder in which these are."""
 _BY_NAME: Final = {row.name.lower(): row for row in TYPES}
 _OTHER: Final = re.compile(rf"[A-Z][A-Za-z0-9]{{0,{limits.MAX_API_NAME_CHARS - 1}}}")
 _BY_RUN_PREFIX: Final = {row.run_prefix: row for row in TEST_TYPES}
@@ -147,16 +175,22 @@ def parse_api_version(text: str) -> ApiVersion | None:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of a project: its type, its full name and its file."""
+    """One component of a project: its type, its full name, and its file or the folder of a bundle with its files."""
 
     type: MetadataType
     full_name: str
     path: Path
+    bundle_files: tuple[Path, ...] = ()
 
     @property
     def key(self) -> str:
         """Return `Type:FullName`, which is unique in an org."""
         return f"{self.type.name}:{self.full_name}"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Return the files of the component."""
+        return self.bundle_files or (self.path,)
 
 
 def names_by_type(components: Iterable[Component]) -> dict[str, list[str]]:

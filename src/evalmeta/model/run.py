@@ -62,6 +62,24 @@ class RunContent(NamedTuple):
     kind: ContentKind = ContentKind.DEFINITION
 
 
+class ErrorOrigin(StrEnum):
+    """What ended a case in an error, in the words that reports use.
+
+    CRASH: the agent raised an exception. INVALID: its answer cannot be read. UNREACHABLE: the connection failed, or its
+    server. BUSY: it is rate-limited. UNAVAILABLE: its server accepts no requests at the moment. REFUSED: its endpoint
+    refused the request. TIME_OUT: it took too long. TEST: evalmeta cannot run the case as its test says.
+    """
+
+    CRASH = "agent crash"
+    INVALID = "invalid answer"
+    UNREACHABLE = "not reached"
+    BUSY = "rate limit"
+    UNAVAILABLE = "not available"
+    REFUSED = "refused"
+    TIME_OUT = "time-out"
+    TEST = "not runnable"
+
+
 class Verdict(StrEnum):
     """The verdict of a result or a case.
 
@@ -166,6 +184,10 @@ class CaseResult(NamedTuple):
         asked_again: how often the case was asked again because the worker that asked it had died.
         spent: what its answers and judgements cost; without a row of the agent, its answers have no known price.
         metadata: what else the file says of the case; None if it says nothing.
+        unanswered: what the trace of a turn without an answer says: steps, actions and tokens. It is shown and never
+            judged. None if nothing is known.
+        origin: what ended the case in an error; None if nothing did, or it is not known.
+        tags: the tags that the file and the project's settings gave it, without `NAME=VALUE` of its metadata.
     """
 
     number: int
@@ -185,6 +207,9 @@ class CaseResult(NamedTuple):
     asked_again: int = 0
     spent: tuple[Spent, ...] = ()
     metadata: JsonObject | None = None
+    unanswered: GeneratedData | None = None
+    origin: ErrorOrigin | None = None
+    tags: tuple[str, ...] = ()
 
     @property
     def is_quarantined(self) -> bool:

@@ -20,6 +20,7 @@ ActionMatch = Literal["exact", "in_order", "any_order", "superset", "subset"]
 TopicMatch = Literal["exact", "contains"]
 Matches = Literal["first", "any", "all"]
 Deciding = Literal["org", "local", "both"]
+IterationsBy = Literal["case", "run"]
 OFFLINE_RATER: Final = "rules"
 """The name of the rater that needs no settings and no language model."""
 
@@ -123,6 +124,9 @@ class Origin(NamedTuple):
     tags: tuple[str, ...] = ()  # the tags that chose its cases
     place: int = 0  # the place of its test among those of the command, from 1; 0 for runs that ask or judge again
     project: str = ""  # the project whose agents it asks, as a shared store names it; empty in a folder
+    subject: str = ""  # the first line of the commit's message
+    parent: str = ""  # the commit before it
+    is_clean: bool = False  # whether the tracked files were known to be those of the commit
 
 
 class Setup(NamedTuple):
@@ -157,7 +161,7 @@ class RunOptions:
     """How to run and what passes.
 
     Attributes:
-        iterations: the number of times to run each case.
+        iterations: the number of times to run each case that does not say its own number.
         min_pass_rate: the share of cases, 0 to 1, that must pass.
         undecided: `fail` counts a case with an undecided result as failed.
         min_decided: the share of results, 0 to 1, that must be judged; None for half of them, without those that need
@@ -173,10 +177,13 @@ class RunOptions:
         cases: the numbers of the cases to run; None runs all.
         shard: the part of the cases to run, such as (2, 5) for the second of five; None runs all.
         confirms: the run whose suspect cases are asked again; empty for other runs.
+        iterations_by: whether a case's own number of iterations counts, or that of the run for all cases.
         scoring: how results are judged.
         decides: whose verdicts count in a run of another org: the org's, those of evalmeta's rules, or the worse ones.
         origin: the command and the commit from which it was started.
         setup: what answers and what judges; recorded when the run is executed.
+        most_iterations: the most iterations of one case if cases run differently often, else 0; recorded when the run
+            starts.
     """
 
     iterations: int = _row(1, Option("running", "Number of times to run each case.", (1, limits.MAX_ITERATIONS)))
@@ -241,6 +248,7 @@ class RunOptions:
         ),
     )
     confirms: str = _row("", Option(is_sparse=True))
+    iterations_by: IterationsBy = _row("case", Option(is_sparse=True))
     scoring: Scoring = field(default_factory=Scoring)
     decides: Deciding = _row(
         "org",
@@ -253,6 +261,17 @@ class RunOptions:
     )
     origin: Origin = field(default_factory=Origin)
     setup: Setup = field(default_factory=Setup, compare=False)
+    most_iterations: int = _row(0, Option(bounds=(0, limits.MAX_ITERATIONS), is_sparse=True))
+
+    @property
+    def is_repeated(self) -> bool:
+        """Return whether a case is run several times."""
+        return (self.most_iterations or self.iterations) > 1
+
+    @property
+    def common_iterations(self) -> int:
+        """Return how often each case is run; 0 if some run more often than others."""
+        return 0 if self.most_iterations else self.iterations
 
     @property
     def is_partial(self) -> bool:
