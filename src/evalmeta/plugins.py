@@ -27,7 +27,18 @@ if TYPE_CHECKING:
     from evalmeta.model.settings import AdapterSettings
 
 
-Group = Literal["subjects", "scorers", "checks", "raters", "reporters", "formats", "handlers"]
+Group = Literal[
+    "subjects",
+    "agents",
+    "scorers",
+    "checks",
+    "raters",
+    "reporters",
+    "formats",
+    "handlers",
+    "agent_folders",
+    "project_agents",
+]
 _PREFIX: Final = "evalmeta"
 _MAKE: Final = "Write a function of the settings and the project's folder, `make(settings, *, root)`."
 _PACKAGES: Final = {".dist-info", ".egg-info"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +28,15 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from evalmeta.model.entry_points import ENTRY_POINTS
-from evalmeta.model.evaluation import Quarantine, Quarantines, day_of, end_fault, names_of_test, parse_day
+from evalmeta.model.evaluation import (
+    Quarantine,
+    Quarantines,
+    day_of,
+    end_fault,
+    names_of_test,
+    parse_case_list,
+    parse_day,
+)
 from evalmeta.model.run_options import RUN_OPTIONS, SCORING_OPTIONS, Option, RunOptions, Scoring
 from evalmeta.model.store import read_store_url
 
@@ -67,10 +76,18 @@ class SubjectSettings(AdapterSettings):
     Attributes:
         agent: what the agent of the adapter is, in the reference.
         imports_code: whether `bind` runs code of the project or of a package, which may hang or exit.
+        tracing: how the key `traces` lets evalmeta read what the agent did: its traces are received, or its spans are
+            read in this process. Empty: it has no such key, or one with another meaning.
+        named_by: the keys that alone describe an agent. With `url`, `--agent ADAPTER:URL` names one, and its key is in
+            the variable `api_key_env`; with `command`, `init` takes ADAPTER:COMMAND.
+        is_described: whether `bind` returns a `DescribedSubject`, which says what it can be asked.
     """
 
     agent: ClassVar[str] = ""
     imports_code: ClassVar[bool] = False
+    tracing: ClassVar[Literal["", "received", "in process"]] = ""
+    named_by: ClassVar[tuple[Literal["url", "command"], ...]] = ()
+    is_described: ClassVar[bool] = False
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> object:
         """Return the agent: a subject, a function or an object with `open`; raise SettingsError if it cannot be used.
@@ -90,9 +107,8 @@ class SubjectSettings(AdapterSettings):
 
     @property
     def reads_traces(self) -> bool:
-        """Return whether evalmeta receives the agent's traces: its key `traces`."""
-        # A key of this name of another package's adapter has a meaning of its own.
-        return "traces" in type(self).model_fields and bool(getattr(self, "traces", False))
+        """Return whether evalmeta reads the agent's traces: its key `traces`."""
+        return bool(self.tracing) and getattr(self, "traces", False) is True
 
     @property
     def login(self) -> str:
@@ -117,6 +133,7 @@ class PluginSubject(SubjectSettings):
 
     model_config = ConfigDict(frozen=True, extra="allow")
     imports_code = True
+    tracing = "in process"
 
 
 class RaterSettings(AdapterSettings):
@@ -366,6 +383,21 @@ class Settings(Table):
         return Quarantines(
             day_of(started), {settings.case: Quarantine(settings.reason, settings.until) for settings in own}
         )
+
+    def tags_of(self, test: str, kind: str) -> dict[str, frozenset[int] | None]:
+        """Return the tags of [tags] with the numbers of the test's cases, None for all; see `names_of_test`.
+
+        Entries that are not valid are left out: a run with --tag reports them.
+        """
+        names = names_of_test(test, kind) if self.tags else frozenset[str]()
+        tagged: dict[str, frozenset[int] | None] = {}
+        for tag, entries in self.tags.items():
+            for entry in entries:
+                with suppress(ValueError):
+                    cases, known = parse_case_list(entry, is_named=True), tagged.get(tag, frozenset())
+                    if cases.name in names:
+                        tagged[tag] = None if known is None or cases.numbers is None else known | cases.numbers
+        return tagged
 
     def run_options(self, run: Given = _NOTHING, score: Given = _NOTHING) -> RunOptions:
         """Return [run] and [score] as the options of a run; `run` and `score` have values that replace theirs."""

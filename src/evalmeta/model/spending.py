@@ -99,7 +99,8 @@ def dollars_text(amount: int) -> str:
 
 def costs_json(rows: Sequence[Spent]) -> JsonObject:
     """Return what each role cost as JSON; empty if nothing is known of it."""
-    totals = (total_of(rows, role) for role in ROLES)
+    # Most results have none, and a run can have a million.
+    totals = (total_of(rows, role) for role in ROLES if rows)
     return {total.role: _cost_json(total) for total in totals if total.is_known}
 
 

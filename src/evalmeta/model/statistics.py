@@ -139,6 +139,11 @@ class CaseCounts:
         return self.errors > self.decided
 
     @property
+    def is_judged(self) -> bool:
+        """Return whether the case was decided, and did not mostly end in errors."""
+        return bool(self.decided) and not self.has_mostly_errors
+
+    @property
     def is_flaky(self) -> bool:
         """Return whether the case passed in some iterations and failed in others."""
         return bool(self.passed and self.failed)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Before Python 3.12, `Verdict.UNDECIDED` calls a function.
 _PASS: Final = Verdict.PASS
+_ERROR: Final = Verdict.ERROR
 _UNDECIDED: Final = Verdict.UNDECIDED
 _INDEX: Final = {Verdict.PASS: 0, Verdict.FAILURE: 1, Verdict.ERROR: 2, Verdict.UNDECIDED: 3}
 _PARTLY: Final = 4
@@ -103,7 +104,7 @@ class Tally:
                 if result.verdict is _UNDECIDED and not result.is_measured:
                     self._add_undecided(result)
         verdict = counted_verdict(case, self._options)
-        if verdict is not Verdict.ERROR and is_averaged(case):
+        if verdict is not _ERROR and is_averaged(case):
             averaged = self._averaged.setdefault(case.number, AveragedCase(case.label))
             averaged.add(case, self._options, is_partial=is_partial)
             return None, is_partial
@@ -231,7 +232,7 @@ class DetailedTally(Tally):
             self._labels[case.number] = case.label if case.earlier else ""
         if case.checks:
             self._checks[case.number] = case.checks
-        self._add_spent(case.spent, len(case.earlier) + (case.generated is not None))
+        self.add_spent(case.spent, len(case.earlier) + (case.generated is not None))
         if case.asked_again:
             self.asked_again += 1
         counts = self._counts.setdefault(case.number, [0, 0, 0, 0, 0])
@@ -241,9 +242,9 @@ class DetailedTally(Tally):
             counts[_PARTLY] += is_partial and verdict is _PASS
         self.ended = case.ended if self.ended is None else max(self.ended, case.ended)
         for turn in case.earlier:
-            self._add_answer(turn.generated)
+            self._add_generated(turn.generated)
         if case.generated is not None:
-            self._add_answer(case.generated)
+            self._add_generated(case.generated)
         if case.quarantine is not None:
             known = self.quarantined.setdefault(case.number, QuarantinedCase(case.quarantine, Counter()))
             known.verdicts[case.verdict] += case.is_quarantined
@@ -268,22 +269,33 @@ class DetailedTally(Tally):
 
     def _add_undecided(self, result: TestResult) -> None:
         super()._add_undecided(result)
-        self.reasons.setdefault(result.name, Reasons()).add(result.explanation)
+        self.add_reason(result.name, result.explanation)
 
-    def _add_answer(self, generated: GeneratedData) -> None:
+    def add_reason(self, name: str, reason: str) -> None:
+        """Count why a result of a name is undecided."""
+        self.reasons.setdefault(name, Reasons()).add(reason)
+
+    def _add_generated(self, generated: GeneratedData) -> None:
+        first, tokens = generated.first_token_ms, generated.tokens
+        self.add_answer(generated.latency_ms, first, *((tokens.input, tokens.output) if tokens else (None, None)))
+
+    def add_answer(
+        self, latency_ms: float | None, first_token_ms: float | None, tokens_in: int | None, tokens_out: int | None
+    ) -> None:
+        """Count an answer; None for what is not known of it."""
         self.answers += 1
-        if generated.latency_ms is not None:
-            self.latencies.append(generated.latency_ms)
-        if generated.first_token_ms is not None:
-            self.first_tokens.append(generated.first_token_ms)
-        tokens = generated.tokens
-        if tokens is None or (tokens.input is None and tokens.output is None):
+        if latency_ms is not None:
+            self.latencies.append(latency_ms)
+        if first_token_ms is not None:
+            self.first_tokens.append(first_token_ms)
+        if tokens_in is None and tokens_out is None:
             return
         self.told_tokens += 1
-        self._input = _sum(self._input, tokens.input)
-        self._output = _sum(self._output, tokens.output)
+        self._input = _sum(self._input, tokens_in)
+        self._output = _sum(self._output, tokens_out)
 
-    def _add_spent(self, spent: tuple[Spent, ...], answers: int) -> None:
+    def add_spent(self, spent: tuple[Spent, ...], answers: int) -> None:
+        """Count what a case result cost, which has a number of answers."""
         if not spent:
             # Most agents report no tokens.
             self._unreported += answers
