@@ -224,6 +224,29 @@ def test_the_author_of_the_last_event_is_the_topic() -> None:
     assert generated_data(EVENTS).topic == "orders"
 
 
+def event(*parts: dict[str, object], **more: object) -> dict[str, object]:
+    return {"author": "orders", "invocation_id": "i", "content": {"parts": parts}, **more}
+
+
+def test_the_events_of_a_function_are_read_as_those_of_an_agent_of_adk() -> None:
+    failed = {"id": "1", "name": "get_order", "response": {"error": "no such order"}}
+    usage = {"prompt_token_count": 9, "candidates_token_count": 3, "thoughts_token_count": 4}
+    data = generated_data(
+        [
+            event({"text": "Ord"}, partial=True),
+            event({"text": "One moment."}, {"function_call": {"id": "1", "name": "get_order", "args": {}}}),
+            event({"function_response": failed}, actions={"transfer_to_agent": "desk"}),
+            event({"text": "Hm", "thought": True}, {"text": "It is lost."}, {"text": "Sorry."}, usage_metadata=usage),
+            event({"function_call": {"id": "2", "name": "close", "args": None}}),
+        ]
+    )
+
+    assert (data.outcome, data.handoffs, data.tokens) == ("It is lost.\nSorry.", ("desk",), Tokens(9, 7))
+    assert data.actions == (Action("get_order", {}, {"error": "no such order"}, None, "no such order"), Action("close"))
+    assert generated_data([event({"text": "One moment."}, {"function_call": {"name": "close"}})]).outcome == ""
+
+
+TEXT = {"text": "no such order"}
 ASKED_TWICE = [("get_order", {"id": 7}), ("get_order", {"id": 8}), ("get_time", {})]
 RETURNED = [{"state": "sent"}, {"state": "lost"}, {"hour": 9}]
 CHAT = [
@@ -273,6 +296,24 @@ def test_a_call_without_an_id_does_not_get_the_result_of_another_call() -> None:
         {"role": "assistant", "content": "Sent."},
     ]
     assert generated_data(returned).actions == (Action("get_time"), SENT)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"role": "tool", "content": "no such order", "tool_call_id": "c1", "status": "error"},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "status": "error", "content": [TEXT]}}]},
+    ],
+    ids=["langchain", "bedrock"],
+)
+def test_a_result_that_is_an_error_is_the_error_of_its_call(result: object) -> None:
+    messages = [
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        result,
+        {"role": "assistant", "content": "."},
+    ]
+    (action,) = generated_data(messages).actions or ()
+    assert (action.name, action.error, action.output) == ("get_order", "no such order", None)
 
 
 def test_names_are_calls_without_input() -> None:

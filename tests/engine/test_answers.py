@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalmeta import limits
-from evalmeta.engine.answers import generated_data
+from evalmeta.engine.answers import chat_messages, generated_data
 from evalmeta.errors import SubjectError
+from evalmeta.model.definition import HistoryMessage
+from evalmeta.model.evaluation import Case
 from evalmeta.model.generated_data import Action, GeneratedData
 
 FULL = {
@@ -215,3 +217,9 @@ def test_an_input_that_is_text_is_read_as_json_or_kept(given: str, read: object)
 def test_the_error_of_an_action_is_text() -> None:
     with pytest.raises(SubjectError, match="error of A is a value of type int; expected text"):
         generated_data({"outcome": "", "actions": [{"name": "A", "error": 7}]})
+
+
+def test_messages_of_the_agent_reach_models_as_the_assistants_whatever_their_role_is_called() -> None:
+    roles = ("user", "agent", "Assistant", "system", "tool", None)
+    messages = chat_messages(Case(1, (), tuple(HistoryMessage(role, "Hello") for role in roles)))
+    assert [message["role"] for message in messages] == ["user", "assistant", "assistant", "system", "user", "user"]

@@ -11,10 +11,10 @@ from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, run_case
 from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.scorers import SCORERS
-from evalmeta.errors import SubjectError
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnavailable, SubjectUnreachable
 from evalmeta.model.evaluation import Case, Turn, WorkItem
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run import CaseResult, ErrorOrigin, Verdict
 
 
 def ask(agent: Agent, asked: Case | None = None, *, seconds: float = 5.0) -> CaseResult:
@@ -50,6 +50,10 @@ async def refuse(_utterance: str) -> GeneratedData:
     raise SubjectError("the agent is not available")
 
 
+async def refuse_and_advise(utterance: str) -> GeneratedData:
+    raise SubjectError("nothing answers", actions=[f"Add this row to rows.yaml:\n\n- {utterance}"])
+
+
 async def break_at_second(utterance: str) -> GeneratedData:
     if utterance == "second":
         raise ValueError("not valid")
@@ -63,6 +67,18 @@ def test_a_case_is_sent_and_scored() -> None:
     assert result.generated.outcome == "An answer to Where is it?"
     assert result.started <= result.ended
     assert (agent.opened, agent.closed_sessions) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("utterance", "error"),
+    [
+        ("Hi", "nothing answers\nAdd this row to rows.yaml:\n\n- Hi"),
+        ("sk-abcdefghijklmnop1234567890", "nothing answers\nAdd this row to rows.yaml:\n\n- [secret]"),
+        ("x" * 2_000, "nothing answers"),
+    ],
+)
+def test_an_error_says_what_to_do_without_secrets_if_that_fits_in_whole(utterance: str, error: str) -> None:
+    assert ask(Agent(refuse_and_advise), Case(1, (Turn(utterance, ()),))).error == error
 
 
 def test_the_latency_only_includes_the_answer() -> None:
@@ -224,3 +240,34 @@ def test_a_case_that_cannot_be_run_is_an_error_and_the_agent_is_not_asked() -> N
 
     assert (result.verdict, result.error, result.label) == (Verdict.ERROR, "it has a conversation scenario", "sim")
     assert agent.asked == []
+
+
+async def _raise(error: Exception) -> GeneratedData:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("answer", "origin"),
+    [
+        (answer_orders, None),
+        (break_at_second, None),
+        (exit_process, ErrorOrigin.CRASH),
+        (cancel_itself, ErrorOrigin.CRASH),
+        (lambda _: _raise(ValueError("not valid")), ErrorOrigin.CRASH),
+        (say_nothing, ErrorOrigin.INVALID),
+        (lambda _: _raise(SubjectUnreachable("no route")), ErrorOrigin.UNREACHABLE),
+        (lambda _: _raise(SubjectBusy("too many")), ErrorOrigin.BUSY),
+        (lambda _: _raise(SubjectUnavailable("closed")), ErrorOrigin.UNAVAILABLE),
+        (lambda _: _raise(SubjectRefused("no such agent", status=404)), ErrorOrigin.REFUSED),
+        (hang, ErrorOrigin.TIME_OUT),
+    ],
+)
+def test_it_is_known_what_ended_a_case_in_an_error(answer: object, origin: ErrorOrigin | None) -> None:
+    result = ask(Agent(answer), seconds=0.05 if answer is hang else 5.0)
+    assert result.origin is origin
+    assert (result.verdict is Verdict.ERROR) == (origin is not None)
+
+
+def test_a_case_that_cannot_be_run_is_the_fault_of_its_test() -> None:
+    asked = Case(1, (Turn("Where is it?", ()),), not_run="the file names no agent")
+    assert ask(Agent(answer_orders), asked).origin is ErrorOrigin.TEST

@@ -12,7 +12,14 @@ import pytest
 from client.servers import http_reply, replying_with
 from evalmeta import limits
 from evalmeta.engine.http_endpoint import Endpoint, Reply
-from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import (
+    SettingsError,
+    SubjectBusy,
+    SubjectError,
+    SubjectRefused,
+    SubjectUnavailable,
+    SubjectUnreachable,
+)
 
 if TYPE_CHECKING:
     from evalmeta.model.json_value import JsonValue
@@ -48,6 +55,14 @@ def test_json_goes_out_and_comes_back() -> None:
     assert b"x-team: desk" in head.lower()
     assert b"content-type: application/json" in head.lower()
     assert body == '{"q":"é"}'.encode()
+
+
+def test_an_answer_without_a_body_may_be_allowed_and_headers_are_kept() -> None:
+    with replying_with(http_reply(202, b"", "X-Session: s1")) as server:
+        reply = ask(Endpoint(server.url), may_be_empty=True)
+        assert (reply, reply.headers["x-session"]) == (Reply(202, None), "s1")
+        with pytest.raises(SubjectError, match="empty answer"):
+            ask(Endpoint(server.url))
 
 
 def test_a_request_has_a_method_and_headers_of_its_own_and_may_have_no_body() -> None:
@@ -92,9 +107,11 @@ def test_cookies_of_one_session_are_not_sent_in_another() -> None:
     assert b"cookie" not in server.requests[1].lower()
 
 
-@pytest.mark.parametrize("status", [420, 429, 503, 529])
-def test_an_endpoint_that_is_busy_says_for_how_long(status: int) -> None:
-    busy = refusal(http_reply(status, b'{"error": {"message": "Slow down"}}', "Retry-After: 7"), kind=SubjectBusy)
+@pytest.mark.parametrize(
+    ("status", "kind"), [(420, SubjectBusy), (429, SubjectBusy), (503, SubjectUnavailable), (529, SubjectBusy)]
+)
+def test_an_endpoint_that_is_busy_says_for_how_long(status: int, kind: type[SubjectBusy]) -> None:
+    busy = refusal(http_reply(status, b'{"error": {"message": "Slow down"}}', "Retry-After: 7"), kind=kind)
     assert isinstance(busy, SubjectBusy)
     assert busy.after == 7
     assert f"status {status}: Slow down" in str(busy)

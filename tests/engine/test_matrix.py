@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.test_gate import side
-from evalmeta.engine.matrix import differing_cases, pairs_of
+from evalmeta.engine.matrix import matrix_cases, pairs_of
 from evalmeta.engine.significance import Table, permutation_worse
 from evalmeta.model.statistics import CaseCounts
 
@@ -46,9 +46,23 @@ def test_agents_without_decided_cases_in_common_have_no_difference() -> None:
 def test_the_cases_that_differ_have_the_counts_of_every_agent() -> None:
     broken = [CaseCounts(1, "Where?", 1), CaseCounts(2, "When?", errors=1)]
     cells = {"a": {"Desk": [CaseCounts(1, "Where?", 1), CaseCounts(2, "When?", 1)]}, "b": {"Desk": broken}, "c": {}}
-    [case] = differing_cases(cells)
+    _, case = matrix_cases(cells)
+    assert (case.differs, case.spread) == (True, 1.0)
     assert (case.test, case.number, case.utterance) == ("Desk", 2, "When?")
     assert [counts and (counts.passed, counts.errors) for counts in case.counts] == [(1, 0), (0, 1), None]
+
+
+def test_a_case_that_asks_something_else_is_another_case() -> None:
+    """Cases have other numbers after one was inserted, and a new one may have the number of another."""
+    cells = {
+        "a": {"Desk": [CaseCounts(1, "Where?", 1), CaseCounts(2, "When?", 1)]},
+        "b": {"Desk": [CaseCounts(1, "Hello?", 1), CaseCounts(2, "Where?", 0, 1), CaseCounts(3, "When?", 1)]},
+        "c": {"Desk": [CaseCounts(1, "Bye?", 1), CaseCounts(2, "Hello?", 1)]},
+    }
+    found = {
+        case.utterance: [counts.number if counts else None for counts in case.counts] for case in matrix_cases(cells)
+    }
+    assert found == {"Where?": [1, 2, None], "When?": [2, 3, None], "Hello?": [None, 1, 2], "Bye?": [None, None, 1]}
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6))

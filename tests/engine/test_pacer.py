@@ -11,7 +11,7 @@ from evalmeta import limits
 from evalmeta.engine.pacer import Pacer
 from evalmeta.errors import SubjectBusy, SubjectUnreachable
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import ErrorOrigin, Verdict
 
 if TYPE_CHECKING:
     from evalmeta.model.evaluation import Case
@@ -47,6 +47,13 @@ def test_a_case_whose_agent_cannot_be_reached_is_retried_in_a_new_session() -> N
     [result] = run(agent, evaluation(1))
     assert result.verdict is Verdict.PASS
     assert (len(agent.asked), agent.opened, agent.closed_sessions) == (2, 2, 2)
+
+
+def test_a_case_whose_actions_must_not_happen_twice_is_not_retried() -> None:
+    agent = Flaky(SubjectUnreachable("gone", is_retried=False))
+    [result] = run(agent, evaluation(1))
+    assert (result.verdict, result.error, result.origin) == (Verdict.ERROR, "gone", ErrorOrigin.UNREACHABLE)
+    assert len(agent.asked) == 1
 
 
 @pytest.mark.parametrize("kind", [SubjectBusy, SubjectUnreachable])

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,6 +43,25 @@ def test_folders_of_one_name_without_init_do_not_mix(tmp_path: Path) -> None:
 def test_a_changed_module_is_loaded_anew(tmp_path: Path) -> None:
     assert load(project(tmp_path, agent="from helper import N", helper="N = 1")).N == 1
     assert load(project(tmp_path, agent="from helper import N", helper="N = 1000")).N == 1000
+
+
+def test_an_edit_in_the_second_of_an_import_is_seen_by_every_later_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    second = int(time.time())
+    for number in (1, 2):
+        project(tmp_path, agent="from helper import N", helper=f"N = {number}")
+        os.utime(tmp_path / "helper.py", (second, second))
+        assert number == load(tmp_path).N
+
+
+def test_modules_that_were_not_edited_just_now_stay_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    hour_ago = time.time() - 3600
+    os.utime(project(tmp_path, agent="N = 1") / "agent.py", (hour_ago, hour_ago))
+    load(tmp_path)
+    assert [*tmp_path.glob("__pycache__/agent.*.pyc")]
 
 
 def test_packages_may_import_their_own_parts(tmp_path: Path) -> None:

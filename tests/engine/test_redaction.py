@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject
+from evalmeta.engine.project_code import traceback_text
 from evalmeta.engine.redaction import redacted_answer, with_redaction
 from evalmeta.engine.subjects.objects import subject_of
+from evalmeta.errors import SubjectBusy, SubjectError
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
 
@@ -89,6 +91,44 @@ def test_answers_of_other_adapters_are_checked_and_redacted() -> None:
             return ANSWER
 
     assert ask(with_redaction(SimpleSubject(lambda _: Answering()), PATTERNS)) == HIDDEN
+
+
+class Answering(NothingToClose):
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    async def ask(self, _: str) -> str:
+        raise self._error
+
+
+def broken(error: BaseException) -> Subject:
+    return SimpleSubject(lambda _: Answering(error))
+
+
+def test_texts_of_errors_are_redacted_with_their_causes_and_tracebacks(tmp_path: Path) -> None:
+    def agent(_: str) -> str:
+        try:
+            return {}[CARD]
+        except KeyError as error:
+            raise ValueError(f"paid with {CARD}") from error
+
+    busy = SubjectBusy(f"{CARD} is limited", after=7.0, actions=[f"Wait for {CARD}"])
+    agents = [subject_of(agent, root=tmp_path), broken(busy), broken(SystemExit(CARD)), broken(KeyError(CARD))]
+    for subject in agents:
+        with pytest.raises(SubjectError, match="secret") as caught:
+            ask(with_redaction(subject, PATTERNS))
+        texts = traceback_text(caught.value), caught.value.traceback, *caught.value.actions, str(caught.value)
+        assert CARD not in str(texts)
+        assert caught.value.__suppress_context__
+    assert (busy.after, busy.actions) == (7.0, ("Wait for [secret]",))
+
+
+def test_an_agent_that_cannot_be_opened_is_redacted_too() -> None:
+    def open_session(_: object) -> NothingToClose:
+        raise OSError(CARD)
+
+    with pytest.raises(SubjectError, match=r"OSError: \[secret\]"):
+        ask(with_redaction(SimpleSubject(open_session), PATTERNS))  # type: ignore[arg-type]
 
 
 def test_without_patterns_a_subject_is_the_same(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from evalmeta.errors import SubjectError
-from evalmeta.model.json_value import is_frame, read_json
+from evalmeta.errors import ApprovalNeeded, SubjectError
+from evalmeta.model.json_value import JsonValue, is_frame, plain_value, read_json
 
 Answer: TypeAlias = dict[str, object]
 _Object: TypeAlias = Mapping[str, object]
@@ -152,10 +152,12 @@ def _of_messages(messages: Sequence[_Object]) -> Answer:
     results = [result for message in new for result in _blocks(message, "toolResult")]
     outputs = [
         *(
-            _ToolOutput(tool.get("tool_call_id"), tool.get("name"), _output(_text(tool.get("content"))))
+            _ToolOutput(
+                tool.get("tool_call_id"), tool.get("name"), tool_output(_text(tool.get("content"))), _failed(tool)
+            )
             for tool in tools
         ),
-        *(_ToolOutput(result.get("toolUseId"), None, _result(result)) for result in results),
+        *(_ToolOutput(result.get("toolUseId"), None, _result(result), _failed(result)) for result in results),
     ]
     is_reported = bool(calls) or any(isinstance(message.get("tool_calls"), list) for message in said)
     return {
@@ -214,17 +216,24 @@ def _blocks(message: _Object, kind: str) -> Iterator[_Object]:
     return (view for part in _parts(message) if (view := _view(part.get(kind))) is not None)
 
 
-def _output(text: str) -> object:
-    """Return the output of a tool: an object or a list if its text is JSON."""
+def tool_output(value: object) -> JsonValue:
+    """Return the output of a tool: an object or a list if it is a JSON text, and what JSON cannot hold as text."""
+    if not isinstance(value, str):
+        return plain_value(value)
     with suppress(ValueError):
-        return read_json(text) if text.startswith(("{", "[")) else text
-    return text
+        return read_json(value) if value.startswith(("{", "[")) else value
+    return value
 
 
 def _result(result: _Object) -> object:
     content = result.get("content")
     parts = [view for part in content if (view := _view(part))] if isinstance(content, list | tuple) else []
-    return next((part["json"] for part in parts if "json" in part), _output(_text(content)))
+    return next((part["json"] for part in parts if "json" in part), tool_output(_text(content)))
+
+
+def _failed(result: _Object) -> bool:
+    """Return whether the tool of a message of LangChain or of a result of Bedrock failed."""
+    return result.get("status") == "error"
 
 
 class _ToolOutput(NamedTuple):
@@ -233,26 +242,32 @@ class _ToolOutput(NamedTuple):
     call_id: object
     name: object
     output: object
+    is_error: bool = False
 
 
 def _with_outputs(calls: Iterable[_Object], outputs: Sequence[_ToolOutput]) -> list[object]:
-    """Return calls as actions with their outputs, by id; calls without ids get those without ids, in order."""
-    by_id = {str(known.call_id): known.output for known in outputs if known.call_id}
+    """Return calls as actions with their outputs or errors, by id; calls without ids get those without, in order."""
+    by_id = {str(known.call_id): known for known in outputs if known.call_id}
     waiting = [known for known in outputs if not known.call_id]
     actions = []
     for call in calls:
         action, call_id = call_of(call), call.get("id") or call.get("call_id")
-        output = by_id.get(str(call_id)) if call_id else _next_output(action, waiting)
-        actions.append(action if output is None or not isinstance(action, dict) else {**action, "output": output})
+        known = by_id.get(str(call_id)) if call_id else _next_output(action, waiting)
+        if known is None or known.output is None or not isinstance(action, dict):
+            actions.append(action)
+        elif known.is_error:
+            actions.append({**action, "error": known.output if isinstance(known.output, str) else f"{known.output}"})
+        else:
+            actions.append({**action, "output": known.output})
     return actions
 
 
-def _next_output(action: object, waiting: list[_ToolOutput]) -> object:
+def _next_output(action: object, waiting: list[_ToolOutput]) -> _ToolOutput | None:
     """Take and return the first output that may be an action's: its tool has the action's name, or none is known."""
     name = action.get("name") if isinstance(action, dict) else None
     for place, known in enumerate(waiting):
         if not known.name or known.name == name:
-            return waiting.pop(place).output
+            return waiting.pop(place)
     return None
 
 
@@ -269,7 +284,10 @@ def _tokens(*usages: object) -> Answer | None:
 
 _TOKENS: Final = {
     "input": ("input_tokens", "prompt_tokens", "prompt_token_count", "inputTokens"),
-    "output": ("output_tokens", "completion_tokens", "candidates_token_count", "outputTokens"),
+    "output": (
+        *("output_tokens", "completion_tokens", "candidates_token_count", "thoughts_token_count", "outputTokens"),
+    ),
+    "cached": ("cached_content_token_count",),
 }
 
 
@@ -299,7 +317,7 @@ def _of_response(response: _Object) -> Answer:
         raise SubjectError(f"the response of the agent has the status {response['status']}: {why!s:.500}")
     items = [view for item in cast("Sequence[object]", response["output"]) if (view := _view(item))]
     done = [item for item in items if str(item["type"]).endswith("_output")]
-    outputs = [_ToolOutput(item.get("call_id"), None, _output(_text(item.get("output")))) for item in done]
+    outputs = [_ToolOutput(item.get("call_id"), None, tool_output(_text(item.get("output")))) for item in done]
     calls = [item for item in items if str(item["type"]).endswith("_call")]
     return {
         "outcome": "".join(_text(item.get("content")) for item in items if item["type"] == "message"),
@@ -339,27 +357,62 @@ def _is_event(value: _Object) -> bool:
     return "author" in value and "content" in value and ("invocation_id" in value or "actions" in value)
 
 
+# The call with which ADK asks a person whether a tool may run.
+_CONFIRMATION: Final = "adk_request_confirmation"
+
+
 def _of_events(events: Sequence[_Object]) -> Answer:
-    whole = [event for event in events if not event.get("partial")]
-    if error := next((event for event in whole if event.get("error_code") and not event.get("content")), None):
-        raise SubjectError(f"the agent's event is an error: {error['error_code']}: {error.get('error_message')}")
-    parts = [part for event in whole for part in _event_parts(event)]
+    """Read the events of one turn; parts of a streamed message, which follows as a whole, do not count."""
+    whole = [event for event in events if not event.get("partial") and str(event.get("author")).lower() != "user"]
+    # As in ADK, an event without text does not replace an answer that has some.
+    final = next((event for event in reversed(whole) if _is_final(event) and _event_text(event)), None)
+    error = next((event for event in reversed(whole) if event.get("error_code")), None)
+    if error and final is None:
+        what = f"{error['error_code']}: {error.get('error_message') or 'no text'}"
+        raise SubjectError(f"the agent's event is an error: {what}")
+    calls = _event_members(whole, "function_call")
+    if waiting := next((call for call in calls if call.get("name") == _CONFIRMATION), None):
+        asked = (_view(waiting.get("args")) or {}).get("originalFunctionCall")
+        name = asked.get("name") if isinstance(asked, Mapping) else "a tool"
+        raise ApprovalNeeded(f"the agent waits for a person to confirm the call of {name}")
     outputs = [
-        _ToolOutput(answer.get("id"), answer.get("name"), answer.get("response"))
-        for part in parts
-        if (answer := _view(part.get("function_response")))
+        _ToolOutput(response.get("id"), response.get("name"), tool_output(response.get("response")))
+        for response in _event_members(whole, "function_response")
     ]
-    calls = [call for part in parts if (call := _view(part.get("function_call")))]
-    texts = [
-        (event, text) for event in whole if event.get("author") != "user" and (text := _text([*_event_parts(event)]))
-    ]
-    author = texts[-1][0].get("author") if texts else None
+    answered = final or (whole[-1] if whole else {})
     return {
-        "outcome": texts[-1][1] if texts else "",
-        "topic": author,
-        "actions": _with_outputs(calls, outputs),
+        "outcome": _event_text(final) if final else "",
+        "topic": answered.get("author"),
+        "actions": [_with_error(action) for action in _with_outputs(calls, outputs)],
+        "handoffs": [name for event in whole if (name := (_view(event.get("actions")) or {}).get("transfer_to_agent"))],
         "tokens": _tokens(*(event.get("usage_metadata") for event in whole)),
     }
+
+
+def _is_final(event: _Object) -> bool:
+    """Return what `Event.is_final_response` of ADK returns: whether the event is an answer and not a step."""
+    if (_view(event.get("actions")) or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
+        return True
+    parts = [*_event_parts(event)]
+    steps = any(part.get(key) for part in parts for key in ("function_call", "function_response"))
+    return not (steps or (parts and parts[-1].get("code_execution_result")))
+
+
+def _with_error(action: object) -> object:
+    """Return an action with the error that its tool reports as `error` of its output."""
+    output = action.get("output") if isinstance(action, Mapping) else None
+    error = output.get("error") if isinstance(output, Mapping) else None
+    return {**action, "error": error} if isinstance(action, Mapping) and error and isinstance(error, str) else action
+
+
+def _event_text(event: _Object) -> str:
+    """Return the lines of an event's parts that are texts and not thoughts."""
+    return "\n".join(text for part in _event_parts(event) if (text := _text([part])))
+
+
+def _event_members(events: Iterable[_Object], key: str) -> list[_Object]:
+    parts = (part for event in events for part in _event_parts(event))
+    return [member for part in parts if (member := _view(part.get(key))) is not None]
 
 
 def _event_parts(event: _Object) -> Iterator[_Object]:
@@ -375,7 +428,7 @@ def _event_parts(event: _Object) -> Iterator[_Object]:
 def _of_state(state: _Object) -> Answer:
     """Read the state of a graph of LangGraph, or an answer of MLflow's ChatAgent: it has all messages."""
     if interrupts := state.get("__interrupt__"):
-        raise SubjectError(f"the agent waits for a person, so it has no answer: {interrupts!s:.300}")
+        raise ApprovalNeeded(f"the agent waits for a person, so it has no answer: {interrupts!s:.300}")
     views = [view for message in cast("Sequence[object]", state["messages"]) if (view := _view(message))]
     return _of_messages(views)
 
@@ -387,15 +440,20 @@ def _has_messages(value: _Object) -> bool:
     return all(_is_message(_view(message) or {}) for message in messages)
 
 
+# What models read by default when a function of openai-agents raised an exception.
+_FAILED_TOOL: Final = "An error occurred while running the tool"
+
+
 def _of_openai_run(result: _Object) -> Answer:
     items = [
         (item, _view(getattr(item, "raw_item", None)) or {}) for item in cast("Iterable[object]", result["new_items"])
     ]
-    outputs = [
-        _ToolOutput(raw.get("call_id"), None, getattr(item, "output", None))
+    returned = [
+        (raw.get("call_id"), getattr(item, "output", None))
         for item, raw in items
         if getattr(item, "type", "") == "tool_call_output_item"
     ]
+    outputs = [_ToolOutput(call_id, None, output, str(output).startswith(_FAILED_TOOL)) for call_id, output in returned]
     calls = [
         _response_call({"type": "tool", **raw}) for item, raw in items if getattr(item, "type", "") == "tool_call_item"
     ]
@@ -408,12 +466,26 @@ def _of_openai_run(result: _Object) -> Answer:
     }
 
 
+# The tool with which models of pydantic-ai return a structured answer.
+_OUTPUT_TOOL: Final = "final_result"
+
+
 def _of_pydantic_run(result: _Object) -> Answer:
     messages = cast("Callable[[], Iterable[object]]", result["new_messages"])()
     parts = [part for message in messages for part in getattr(message, "parts", ())]
-    calls = [part for part in parts if getattr(part, "part_kind", "") == "tool-call"]
+    calls = [part for part in parts if getattr(part, "part_kind", "") == "tool-call" and part.tool_name != _OUTPUT_TOOL]
     answers = [part for part in parts if getattr(part, "part_kind", "") == "tool-return"]
-    outputs = [_ToolOutput(part.tool_call_id, part.tool_name, part.content) for part in answers]
+    answers += [part for part in parts if getattr(part, "part_kind", "") == "retry-prompt" and part.tool_name]
+    outputs = [
+        # Parts of older versions are results of tools that succeeded, or prompts to try again.
+        _ToolOutput(
+            part.tool_call_id,
+            part.tool_name,
+            part.content,
+            getattr(part, "outcome", "failed" if part.part_kind == "retry-prompt" else "success") != "success",
+        )
+        for part in answers
+    ]
     views: list[_Object] = [{"id": part.tool_call_id, "name": part.tool_name, "args": part.args} for part in calls]
     return {
         "outcome": result["output"],

@@ -27,6 +27,8 @@ _ANSWER_KEYS: Final = dict.fromkeys((
 # Keys that structured answers have, too; a mapping with nothing else is such an answer.
 _USUAL_KEYS: Final = frozenset({"state", "handoffs"})
 _OWN_KEYS: Final = tuple(key for key in _ANSWER_KEYS if key not in _USUAL_KEYS)
+# Messages of tools become the user's: models only accept them after the call that they answer.
+_CHAT_ROLES: Final = {"agent": "assistant", "assistant": "assistant", "system": "system"}
 _PASSAGE_KEYS: Final = dict.fromkeys(("uri", "doc_uri", "content"))
 _ACTION_KEYS: Final = dict.fromkeys(("name", "input", "output", "latency_ms", "error"))
 _TOKEN_KEYS: Final = dict.fromkeys(("input", "output", "cached", "model"))
@@ -35,6 +37,8 @@ _MAX_TOKENS: Final = 2**63 - 1
 _SHOWN_KEYS: Final = 14
 # How alike a key is to one of an answer if it is probably a misspelt one.
 _ALIKE: Final = 0.8
+# A union of types is made again each time that it is used, which takes longer than the check.
+_SEQUENCES: Final = (list, tuple)
 _MAX_PLAIN: Final = 50
 _MAX_PLAIN_CHARS: Final = 1_000
 
@@ -146,7 +150,7 @@ def _first(answer: Mapping[object, object], *keys: str) -> object:
 def _actions(actions: object) -> tuple[Action, ...] | None:
     if actions is None:
         return None
-    if not isinstance(actions, list | tuple):
+    if not isinstance(actions, _SEQUENCES):
         raise SubjectError(f"the agent's actions are {_kind(actions)}; expected a list of names or mappings")
     return tuple(map(_action, actions))
 
@@ -182,7 +186,7 @@ def _input(given: object, name: str) -> JsonObject:
         given = _parsed(_text(given, f"input of {name}"))
     plain = given if type(given) is dict or not isinstance(given, Mapping) else dict(given)
     value = _json(plain, f"input of {name}")
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise SubjectError(f"the input of {name} is {_kind(given)}; expected a mapping of names to JSON values")
     return value
 
@@ -331,6 +335,14 @@ Message: TypeAlias = dict[str, str | None]
 def history_of(case: Case) -> list[Message]:
     """Return a case's history: mappings with role (`user` or `agent`), message and topic."""
     return [{"role": entry.role, "message": entry.message, "topic": entry.topic} for entry in case.history]
+
+
+def chat_messages(case: Case) -> list[dict[str, str]]:
+    """Return a case's history as messages of a chat, with the roles `assistant`, `system` and `user`."""
+    return [
+        {"role": _CHAT_ROLES.get((entry.role or "").lower(), "user"), "content": entry.message or ""}
+        for entry in case.history
+    ]
 
 
 def turn_messages(utterance: str, generated: GeneratedData) -> tuple[Message, Message]:

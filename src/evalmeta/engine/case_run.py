@@ -19,11 +19,11 @@ from evalmeta.engine.project_code import traceback_text
 from evalmeta.engine.scorers import score
 from evalmeta.engine.scorers.results import broken, to_be_reviewed
 from evalmeta.engine.spending import CURRENT, Ledger
-from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnavailable, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.fingerprints import checks_of
-from evalmeta.model.redaction import error_text
-from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
+from evalmeta.model.redaction import error_text, hide_secrets
+from evalmeta.model.run import CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
 from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Given = TypeVar("_Given")
 _NOT_SCORED: Final = "not scored within the time limit of its case (case_timeout)"
+_NOT_STARTED: Final = "the start of the session, such as a handshake, did not finish"
 # The agent refused the request.
 _FREE_ERRORS: Final = (SubjectBusy, SubjectRefused)
 # While a run is stopped, sessions are closed first, then the subject; results are committed in between.
@@ -78,7 +79,8 @@ async def ask_case(item: WorkItem, subject: Subject, policy: CasePolicy) -> Case
     ledger = Ledger()
     CURRENT.set(ledger)
     if item.case.not_run:
-        return _Attempt(item.case, policy, failures, ledger).result(item, started, item.case.not_run)
+        not_run = _Attempt(item.case, policy, failures, ledger).result(item, started, item.case.not_run)
+        return not_run._replace(origin=ErrorOrigin.TEST)
     while True:
         attempt = _Attempt(item.case, policy, failures, ledger)
         error = await attempt.run(subject)
@@ -112,14 +114,15 @@ async def rescore_case(
         traceback = recorded.traceback if recorded else ""
         return CaseResult(
             case.number, item.iteration, utterance, Verdict.ERROR, now, now, error=error, label=case.label,
-            traceback=traceback, checks=checks_of(case),
+            traceback=traceback, checks=checks_of(case), unanswered=recorded.unanswered if recorded else None,
+            origin=(recorded.origin if recorded and recorded.error else None) or ErrorOrigin.TEST,
         )  # fmt: skip
     for _ in answers:
         ledger.reuse("agent")
     results = await _scored(case, answers, scorers, seconds)
     return recorded._replace(
         iteration=item.iteration, results=tuple(results), verdict=case_verdict(results), error=None, traceback="",
-        checks=checks_of(case), spent=ledger.rows(),
+        checks=checks_of(case), spent=ledger.rows(), origin=None,
     )  # fmt: skip
 
 
@@ -148,12 +151,15 @@ async def _scored(
     results: list[TestResult] = []
     with suppress(TimeoutError):
         await Deadline(TimeLimit(seconds)).run(_score_turns(case, answers, scorers, results))
+    # A turn has all of its results or none, and a scorer may have returned several.
+    last = results[-1].turn if results else -1
     not_scored = [
         broken(expectation, _NOT_SCORED)._replace(turn=_turn_number(case, number))
         for number, turn in enumerate(case.turns[: len(answers)], 1)
+        if _turn_number(case, number) > last
         for expectation in turn.expectations
     ]
-    return _countable(case, results + not_scored[len(results) :])
+    return _countable(case, results + not_scored)
 
 
 async def _score_turns(
@@ -178,9 +184,9 @@ def _score_turn(
     results: list[TestResult],
     *,
     turn: int = 0,
-) -> Mapping[int, Awaitable[TestResult]]:
+) -> Mapping[int, Awaitable[TestResult | list[TestResult]]]:
     """Append a result for every expectation; return the scorers that wait, by the places of their results."""
-    waiting: dict[int, Awaitable[TestResult]] = {}
+    waiting: dict[int, Awaitable[TestResult | list[TestResult]]] = {}
     for expectation in expectations:
         result = score(expectation, exchange, scorers=scorers)
         if not isinstance(result, TestResult):
@@ -190,15 +196,20 @@ def _score_turn(
     return waiting
 
 
-async def _finish_scoring(waiting: Mapping[int, Awaitable[TestResult]], results: list[TestResult]) -> None:
+async def _finish_scoring(
+    waiting: Mapping[int, Awaitable[TestResult | list[TestResult]]], results: list[TestResult]
+) -> None:
     """Wait for scorers and set their results; if cancelled, results that are not ready stay ERROR."""
     pending = {index: asyncio.ensure_future(awaited) for index, awaited in waiting.items()}
     try:
         await asyncio.wait(pending.values())
     finally:
-        for index, scoring in pending.items():
+        # From the last to the first, because several results of one scorer move those behind them.
+        for index, scoring in reversed(pending.items()):
             if scoring.done() and not scoring.cancelled():
-                results[index] = scoring.result()._replace(turn=results[index].turn)
+                ready, turn = scoring.result(), results[index].turn
+                parts = ready if isinstance(ready, list) else (ready,)
+                results[index : index + 1] = [part._replace(turn=turn) for part in parts]
             scoring.cancel()
 
 
@@ -226,8 +237,9 @@ class _Attempt:
     """One attempt at a case; it keeps what is known when it fails."""
 
     __slots__ = (
-        "_answered", "_answers", "_asks", "_case", "_deadline", "_earlier", "_generated", "_ledger", "_policy",
-        "_results", "_scoring", "_session", "_traceback", "_utterance", "complete", "failures", "is_retried",
+        "_answered", "_answers", "_asks", "_case", "_deadline", "_earlier", "_generated", "_ledger", "_origin",
+        "_policy", "_results", "_scoring", "_session", "_traceback", "_unanswered", "_utterance", "complete",
+        "failures", "is_retried",
     )  # fmt: skip
 
     def __init__(self, case: Case, policy: CasePolicy, failures: int, ledger: Ledger) -> None:
@@ -247,6 +259,8 @@ class _Attempt:
         self._scoring: Turn | None = None
         self._results: list[TestResult] = []
         self._traceback = ""
+        self._unanswered: GeneratedData | None = None
+        self._origin: ErrorOrigin | None = None
         self.failures = failures
         self.is_retried = False
 
@@ -263,12 +277,15 @@ class _Attempt:
         except (Exception, SystemExit, ProcessExit) as error:  # noqa: BLE001 - an exception of a subject only affects its case
             if not self._deadline.has_expired:
                 if isinstance(error, SubjectUnreachable):
-                    self.is_retried = True
+                    self.is_retried = error.is_retried
                     self.failures += 1
                 self._traceback = error.traceback if isinstance(error, SubjectError) else traceback_text(error)
+                self._origin = _origin_of(error)
                 self._note_failure(error)
-                return error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
+                text = error_text(error) if self.failures <= 1 else f"{error_text(error)} (tried {self.failures} times)"
+                return _with_actions(text, error)
         except asyncio.CancelledError:
+            self._origin = ErrorOrigin.CRASH
             self._note_failure()
             return "the agent cancelled itself"
         finally:
@@ -290,13 +307,17 @@ class _Attempt:
         return CaseResult(
             item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(results),
             self._generated, error, self._case.label, tuple(self._earlier), self._traceback, checks_of(self._case),
-            spent=self._ledger.rows(),
+            spent=self._ledger.rows(), unanswered=self._unanswered,
+            origin=None if error is None else (self._origin or ErrorOrigin.TIME_OUT),
         )  # fmt: skip
 
     async def finish(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
         """Wait for the traces of the answers, score them, and return the result."""
         completed = [] if self.complete is None else await self.complete([turn.generated for turn in self._answers])
-        answers = [turn._replace(generated=done.answer) for turn, done in zip(self._answers, completed, strict=True)]
+        # Behind the answers comes what is known of a turn that has none.
+        pairs = zip(self._answers, completed, strict=False)
+        answers = [turn._replace(generated=done.answer) for turn, done in pairs]
+        self._unanswered = next((done.answer for done in completed[len(answers) :]), None)
         for answer in answers:
             self._ledger.answered(answer.generated.tokens, is_recorded=False)
         results = await _scored(self._case, answers, self._policy.scorers, self._policy.limit.seconds)
@@ -372,10 +393,31 @@ class _Attempt:
         # Deadlines do not reach an agent that swallows the cancellation or blocks the event loop.
         in_time = self._answered - begun - self._deadline.paused <= self._policy.limit.seconds
         if not in_time or (self._deadline.has_expired and self._scoring is None):
-            return f"no answer within {self._policy.limit.seconds:g} s"
+            late = f"no answer within {self._policy.limit.seconds:g} s"
+            return late if self._session is not None else f"{late}: {_NOT_STARTED}"
         if self._scoring is None or self._scoring is self._case.turns[-1]:
             return None
         return f"turns were not sent: the earlier answers were not scored within {self._policy.limit.seconds:g} s"
+
+
+def _with_actions(text: str, error: BaseException) -> str:
+    """Return the text of an error, and what the user can do about it if that fits in whole."""
+    actions = error.actions if isinstance(error, SubjectError) else ()
+    whole = "\n".join((text, *(hide_secrets(str(action)) for action in actions)))
+    return whole if len(whole) <= limits.MAX_ERROR_CHARS else text
+
+
+def _origin_of(error: BaseException) -> ErrorOrigin:
+    if not isinstance(error, SubjectError):
+        return ErrorOrigin.CRASH
+    kinds = {
+        SubjectUnreachable: ErrorOrigin.UNREACHABLE,
+        SubjectUnavailable: ErrorOrigin.UNAVAILABLE,
+        SubjectBusy: ErrorOrigin.BUSY,
+        SubjectRefused: ErrorOrigin.REFUSED,
+    }
+    known = next((origin for kind, origin in kinds.items() if isinstance(error, kind)), None)
+    return known or (ErrorOrigin.CRASH if error.traceback else ErrorOrigin.INVALID)
 
 
 def _with_note(result: TestResult, completed: CompletedAnswer) -> TestResult:

@@ -49,14 +49,14 @@ def match(test: ComparedTest) -> Comparison:
     before, not_asked = _without_unsent(test.before, after, test.partial)
     cases = []
     for old, new in pair_cases(before, after):
-        if any(case and case.quarantined for case in (old, new)):
+        if (old and old.quarantined) or (new and new.quarantined):
             continue
         case = new or old
         number, utterance = (case.number, case.utterance) if case else (0, "")
         # The number of a removed case may be that of another case now.
         again = test.again.get(number) if new else None
         cases.append(CaseComparison(_standing(old, new), number, utterance, old, new, again=again))
-    runs = max((len(case.by_run) for case in before), default=1)
+    runs = max((len(case.runs) or 1 for case in before), default=1)
     return Comparison(test.name, *test.labels, tuple(cases), None, not_asked, is_uniform=_is_uniform(cases), runs=runs)
 
 
@@ -112,8 +112,10 @@ def _runs(case: CaseComparison) -> Iterator[RunCounts]:
 
 def _is_uniform(cases: Sequence[CaseComparison]) -> bool:
     """Return whether runs have several answers to a case, but these never differ: then a run counts as one answer."""
-    sides = [side for case in cases for side in (case.before, case.after) if side is not None]
-    has_several = any(run.decided > 1 for side in sides for run in side.by_run)
+    sides = (side for case in cases for side in (case.before, case.after) if side is not None)
+    # Without several runs or answers, each run has one answer to a case.
+    several = (side for side in sides if side.runs or side.decided > 1)
+    has_several = any(run.decided > 1 for side in several for run in side.by_run)
     return has_several and not differs_within_a_run(cases)
 
 
@@ -145,6 +147,9 @@ def pair_cases(
     same number.
     """
     ordered, rest = (sorted(cases, key=attrgetter("number")) for cases in (after, before))
+    if len(ordered) == len(rest) and all(map(_asks_the_same, rest, ordered)):
+        yield from zip(rest, ordered, strict=True)
+        return
     left, pairs = ordered, dict[int, "CaseCounts"]()
     keys: list[_Key] = [lambda case: (case.number, _asked(case)), _asked, lambda case: case.utterance]
     for key in (*keys, None):
@@ -157,6 +162,10 @@ def pair_cases(
         yield pairs.get(case.number), case
     for case in rest:
         yield case, None
+
+
+def _asks_the_same(old: CaseCounts, new: CaseCounts) -> bool:
+    return old is new or (old.number == new.number and _asked(old) == _asked(new))
 
 
 def _same_key(rest: Sequence[CaseCounts], left: Sequence[CaseCounts], key: _Key) -> dict[int, CaseCounts]:

@@ -143,7 +143,8 @@ def _with_p_values(matched: Sequence[_Test]) -> Iterator[CaseComparison]:
     ]
     tables = [table for _, table, _ in rows if table is not None]
     worse = iter(CaseTests(tables).corrected())
-    better = iter(CaseTests(table.mirrored for table in tables).corrected())
+    mirrored = {table: table.mirrored for table in {*tables}}
+    better = iter(CaseTests(map(mirrored.__getitem__, tables)).corrected())
     for case, table, noise in rows:
         yield case if table is None else _tested(case, table, noise, fell=next(worse), rose=next(better))
 

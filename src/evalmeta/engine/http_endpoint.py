@@ -16,7 +16,14 @@ import orjson
 
 from evalmeta import limits
 from evalmeta.engine.trace_context import TURN
-from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused, SubjectUnreachable
+from evalmeta.errors import (
+    SettingsError,
+    SubjectBusy,
+    SubjectError,
+    SubjectRefused,
+    SubjectUnavailable,
+    SubjectUnreachable,
+)
 from evalmeta.model.json_value import JsonValue, is_too_deep, read_json
 from evalmeta.model.redaction import redacted, redacted_bytes
 from evalmeta.protocol.http import error_reason, failure_of_error, failure_of_status, redacted_logs, retry_after
@@ -54,10 +61,14 @@ _TAGS: Final = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A successful answer: its status, and its JSON without known secrets; None if the status is 204."""
+    """A successful answer: its status, its JSON without known secrets, and its headers.
+
+    The value is None if the status is 204, or if the answer is empty and may be so.
+    """
 
     status: int
     value: JsonValue = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 def _url_fault(url: str) -> str:
@@ -120,11 +131,13 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
         assembly: Assembly | None = None,
+        may_be_empty: bool = False,
     ) -> Reply:
         """Send one request, with or without a JSON body, and return its JSON answer.
 
         `path` is appended to the URL; `headers` are sent in addition to the endpoint's, and `secrets` are in them.
-        `assembly` makes the answer of a stream's events, if the endpoint sends a stream and not JSON.
+        `assembly` makes the answer of a stream's events, if the endpoint sends a stream and not JSON. With
+        `may_be_empty`, an answer without a body is None.
         SubjectBusy means that the endpoint has not processed the request (`protocol.http`), SubjectUnreachable is
         another transient error, and SubjectError any other one.
         """
@@ -149,7 +162,7 @@ class Endpoint:
                             *(address, response.aiter_bytes(), assembly),
                             redact=lambda data: redacted_bytes(data, spellings),
                         )
-                        return Reply(response.status_code, value)
+                        return Reply(response.status_code, value, response.headers)
                     received = bytearray()
                     async for piece in response.aiter_bytes():
                         received += piece
@@ -157,18 +170,19 @@ class Endpoint:
                             break
         except httpx.HTTPError as error:
             text = f"{address} does not answer: {error_reason(error)}"
-            if not failure_of_error(error).is_transient:
+            failure = failure_of_error(error)
+            if not failure.is_transient:
                 raise SubjectError(f"{text}; check the url") from None
             hint = "; is it running?" if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout) else ""
-            raise SubjectUnreachable(text + hint) from None
+            raise SubjectUnreachable(text + hint, is_unprocessed=failure.is_unprocessed) from None
         answer = redacted_bytes(bytes(received), spellings)
         if not response.is_success:
             raise _refusal(address, response, answer, self._busy_statuses, self._credential if any(sent) else "")
-        if response.status_code == HTTPStatus.NO_CONTENT:
-            return Reply(response.status_code, None)
+        if response.status_code == HTTPStatus.NO_CONTENT or (may_be_empty and not answer.strip()):
+            return Reply(response.status_code, None, response.headers)
         if len(answer) > limits.MAX_ENDPOINT_BYTES:
             raise SubjectError(f"{address} answered with more than {limits.MAX_ENDPOINT_BYTES:,} bytes")
-        return Reply(response.status_code, _decoded(address, answer))
+        return Reply(response.status_code, _decoded(address, answer), response.headers)
 
     def _check_encrypted(self, secrets: Iterable[str]) -> None:
         if any(secrets) and self._start.startswith("http:") and not is_loopback(host := host_of(self._start)):
@@ -242,7 +256,8 @@ def _refusal(
     text = f"{address} answered with status {status}{message and f': {message}'}{hint}"
     failure = failure_of_status(status)
     if (failure.is_transient and failure.is_unprocessed and code != _NO_CREDIT) or status in busy_statuses:
-        return SubjectBusy(text, after=retry_after(response.headers))
+        kind = SubjectUnavailable if status == HTTPStatus.SERVICE_UNAVAILABLE else SubjectBusy
+        return kind(text, after=retry_after(response.headers))
     if failure.is_transient and not failure.is_unprocessed:
         return SubjectUnreachable(text)
     return SubjectRefused(text, status=status)

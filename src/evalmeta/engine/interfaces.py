@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from evalmeta.model.definition import Expectation, HistoryMessage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+    from evalmeta.model.agent_parts import AgentPart
     from evalmeta.model.agent_scorer import PromptScorer
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
     from evalmeta.model.json_value import JsonObject, JsonValue
     from evalmeta.model.run import CaseResult, EarlierTurn, TestResult, Verdict
+
+
+_Given = TypeVar("_Given")
 
 
 class Session(Protocol):
@@ -38,6 +43,28 @@ class ValueSession(Protocol):
         ...
 
 
+class WrappedSession:
+    """The base of sessions that ask another session; `ask_value` is there if that session has it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.checks_answers = getattr(session, "checks_answers", False)
+        self.is_recorded = getattr(session, "is_recorded", False)
+        if isinstance(session, ValueSession):
+            self.ask_value = partial(self._ask, session.ask_value)
+
+    async def ask(self, utterance: str) -> GeneratedData:
+        """Return the agent's answer in one turn; see `Session.ask`."""
+        return await self._ask(self._session.ask, utterance)
+
+    async def _ask(self, ask: Callable[[_Given], Awaitable[GeneratedData]], given: _Given) -> GeneratedData:
+        return await ask(given)
+
+    async def close(self) -> None:
+        """End the conversation."""
+        await self._session.close()
+
+
 class Subject(Protocol):
     """An agent under test; its sessions are independent, and many are open at the same time."""
 
@@ -47,6 +74,23 @@ class Subject(Protocol):
 
     async def close(self) -> None:
         """Release resources; called once, after the last session."""
+        ...
+
+
+class Description(NamedTuple):
+    """What an agent offers, in words, inputs of first tests, and its tools, which tests can cover."""
+
+    text: str
+    inputs: tuple[JsonObject, ...] = ()
+    tools: tuple[AgentPart, ...] = ()
+
+
+@runtime_checkable
+class DescribedSubject(Protocol):
+    """A subject that cannot answer any question, but says what it can be asked."""
+
+    async def describe(self) -> Description:
+        """Return what the agent offers; raise SubjectError if it cannot be asked."""
         ...
 
 
@@ -127,10 +171,14 @@ class Exchange(NamedTuple):
         return tuple(messages)
 
 
-class Scorer(Protocol):
-    """Judges an expectation; a scorer that waits, for example for a model, returns an awaitable."""
+Scored: TypeAlias = "TestResult | Awaitable[TestResult | list[TestResult]]"
+"""What a scorer returns: a result, or an awaitable of one or several."""
 
-    def __call__(self, expectation: Expectation, exchange: Exchange, /) -> TestResult | Awaitable[TestResult]:
+
+class Scorer(Protocol):
+    """Judges an expectation; a scorer that waits, for example for a model, returns an awaitable of its results."""
+
+    def __call__(self, expectation: Expectation, exchange: Exchange, /) -> Scored:
         """Return the result; an exception becomes an ERROR result."""
         ...
 

@@ -7,12 +7,13 @@ directions (`significance`). They are corrected for the number of pairs in steps
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from evalmeta.engine.comparison import ComparedTest, match, tables_of
+from evalmeta.engine.comparison import ComparedTest, match, pair_cases, tables_of
 from evalmeta.engine.significance import Table, permutation_worse, weighted_holm
-from evalmeta.model.matrix import DifferingCase, PairOfCells
+from evalmeta.model.matrix import MatrixCase, PairOfCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,17 +35,28 @@ def pairs_of(cells: Mapping[str, Tests]) -> list[PairOfCells]:
     ]
 
 
-def differing_cases(cells: Mapping[str, Tests]) -> list[DifferingCase]:
-    """Return the cases that not all agents pass equally often, or that only some of them decided."""
-    found: dict[tuple[str, int], dict[str, CaseCounts]] = {}
-    for label, tests in cells.items():
-        for name, cases in tests.items():
-            for case in cases:
-                found.setdefault((name, case.number), {})[label] = case
+def matrix_cases(cells: Mapping[str, Tests]) -> list[MatrixCase]:
+    """Return the cases of all agents by test and number; a case that asks something else is another case."""
+    names = sorted({name for tests in cells.values() for name in tests})
+    return [case for name in names for case in _cases_of(name, {label: cells[label].get(name, ()) for label in cells})]
+
+
+def _cases_of(name: str, cells: Mapping[str, Sequence[CaseCounts]]) -> list[MatrixCase]:
+    # By number, as the first agent has it that asks them; no two cases have the same.
+    first: dict[int, CaseCounts] = {}
+    found: dict[int, dict[str, CaseCounts]] = {}
+    for label, cases in cells.items():
+        for old, new in [*pair_cases(first.values(), cases)]:
+            if new is None:
+                continue
+            number = old.number if old else new.number
+            if old is None and number in first:
+                number = 1 + max(*first, *(case.number for case in cases))
+            first.setdefault(number, new if new.number == number else replace(new, number=number))
+            found.setdefault(number, {})[label] = new
     return [
-        DifferingCase(name, number, next(iter(counts.values())).utterance, tuple(map(counts.get, cells)))
-        for (name, number), counts in sorted(found.items())
-        if len({case.pass_rate for case in counts.values()}) > 1
+        MatrixCase(name, number, first[number].utterance, tuple(map(counts.get, cells)))
+        for number, counts in sorted(found.items())
     ]
 
 

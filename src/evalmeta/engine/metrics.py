@@ -133,6 +133,7 @@ class Metric(NamedTuple):
     rating_scale: float | None = None  # the rating of a threshold of 1, if the score is a rating, or a share of 5
     shows_passages: bool = False  # reports show the retrieved passages instead of the answer
     judges_actions: bool = False  # the agent's actions are judged, which must be known then
+    judges_conversation: bool = False  # the actions of all turns are judged, not only those of the last
 
     @property
     def judges_facts(self) -> bool:
@@ -246,6 +247,13 @@ _RUBRICS: Final = Metric(
     is_decided=False,
     is_pooled=True,
 )
+_CONVERSATION_RUBRIC: Final = Inquiry(
+    task="Say whether the conversation as a whole, with the answer as its last message, meets the criterion: the "
+    "agent's messages and its\nactions in all turns.",
+    keys=("question", "answer", "criterion", "history", "actions"),
+    label=_RUBRIC_LABEL,
+)
+_CONVERSATION: Final = Metric(_CONVERSATION_RUBRIC, is_averaged=True, judges_actions=True, judges_conversation=True)
 
 ADK: Final[Mapping[str, Metric]] = {
     "final_response_match_v2": Metric(
@@ -322,6 +330,46 @@ each sentence of the answer, in order, in its own words. Its label is supported 
             label=_RUBRIC_LABEL,
         ),
         judges_actions=True,
+    ),
+    "rubric_based_multi_turn_trajectory_quality_v1": _RUBRICS._replace(
+        prompt=_CONVERSATION_RUBRIC,
+        judges_actions=True,
+        judges_conversation=True,
+        docs=(
+            "Does the whole conversation, with its actions, meet each rubric? Judged once, after the last turn.",
+            "the mean over the rubrics, each 1 or 0 by the majority of `num_samples` (5)",
+        ),
+    ),
+    "multi_turn_task_success_v1": _CONVERSATION._replace(
+        prompt=Inquiry(
+            task="Say whether the conversation, with the answer as its last message, reached what the user wanted.",
+            keys=("question", "answer", "history", "actions"),
+            label="""\
+yes if everything that the user asked for in the conversation is settled at its end; no if a part of it is open, was
+   done wrong, or was claimed without an action that did it.""",
+        ),
+        docs=("Did the whole conversation reach what the user wanted? Judged once, after the last turn.", "1 or 0"),
+    ),
+    "multi_turn_trajectory_quality_v1": _CONVERSATION._replace(
+        prompt=Inquiry(
+            task="Say whether the agent went a good way through the conversation: its actions and messages, in order.",
+            keys=("question", "answer", "history", "actions"),
+            label="""\
+yes if each step was sensible when it was taken, followed from what was known, and led towards what the user wanted;
+   no if steps were missing, needless, repeated, in a wrong order or against what the user said.""",
+        ),
+        docs=("Were the agent's steps in the whole conversation sensible and in a good order?", "1 or 0"),
+    ),
+    "multi_turn_tool_use_quality_v1": _CONVERSATION._replace(
+        prompt=Inquiry(
+            task="Say whether the agent used its actions well in the conversation: which ones, with which inputs, "
+            "and what it made of\ntheir outputs and errors.",
+            keys=("question", "answer", "history", "actions"),
+            label="""\
+yes if all needed actions were called with inputs that follow from the conversation, none was needless, and their
+   outputs were used truthfully; no otherwise. Without any action, yes if none was needed.""",
+        ),
+        docs=("Were the right actions called with the right inputs in the whole conversation?", "1 or 0"),
     ),
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 import threading
-from contextlib import closing, contextmanager
+import time
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from difflib import get_close_matches
 from functools import lru_cache
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _lock: Final = threading.RLock()
 # Modules that an earlier import loaded from its own project.
 _project_modules: Final[set[str]] = set()
+# Seconds: Python compares whole ones, and clocks of shared folders differ a little.
+_EDITED_JUST_NOW: Final = 2.0
 # What `imports_kept` keeps, by project and name, and how many such blocks are open.
 _kept: Final[dict[tuple[Path, str], ModuleType]] = {}
 _keepers: Final[list[object]] = []
@@ -75,9 +78,10 @@ def import_from(root: Path, name: str, *, called: str) -> ModuleType:
             return module
         finally:
             new = sys.modules.keys() - known - shadowed.keys()
-            _project_modules.update(
-                module_name for module_name in new if _is_in_project(sys.modules[module_name], folder)
-            )
+            own = [module_name for module_name in new if _is_in_project(sys.modules[module_name], folder)]
+            _project_modules.update(own)
+            for module_name in own:
+                _forget_compiled(sys.modules[module_name])
             sys.modules.update(shadowed)
 
 
@@ -89,6 +93,20 @@ def _shadowed(root: Path) -> list[str]:
         for name, module in sys.modules.items()
         if name.partition(".")[0] in own and not _is_in_project(module, root)
     ]
+
+
+def _forget_compiled(module: ModuleType) -> None:
+    """Delete the compiled file of a module that was edited just now.
+
+    Python takes a compiled file for up to date if the source has the same size and the same whole second: an edit in
+    the second of an import would be ignored, by the next command too.
+    """
+    spec = module.__spec__
+    if spec is None or not spec.has_location or spec.origin is None or spec.cached is None:
+        return
+    with suppress(OSError):
+        if time.time() - Path(spec.origin).stat().st_mtime < _EDITED_JUST_NOW:
+            Path(spec.cached).unlink()
 
 
 def own_modules(root: Path) -> set[str]:

@@ -1,18 +1,21 @@
-"""Redaction of answers by the patterns of a project, before anything judges, stores or reports them."""
+"""Redaction of answers and errors by the patterns of a project, before anything judges, stores or reports them."""
 
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import ValueSession
-from evalmeta.model.redaction import HIDDEN
+from evalmeta.engine.interfaces import WrappedSession
+from evalmeta.engine.project_code import traceback_text
+from evalmeta.errors import SubjectError
+from evalmeta.model.redaction import HIDDEN, error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.traced import CompletedAnswer
@@ -63,13 +66,29 @@ def redacted_json(value: JsonValue, hide: Callable[[str], str]) -> JsonValue:
     return value
 
 
+@contextmanager
+def _hiding_errors(hide: Callable[[str], str]) -> Iterator[None]:
+    """Change the texts of exceptions, also those of their tracebacks; errors of agents stay of their kind."""
+    try:
+        yield
+    except SubjectError as error:
+        error.args = tuple(hide(text) if isinstance(text, str) else text for text in error.args)
+        error.actions, error.traceback = tuple(map(hide, error.actions)), hide(error.traceback)
+        raise error from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - agents raise anything
+        hidden = SubjectError(hide(error_text(error)), actions=tuple(map(hide, getattr(error, "actions", ()))))
+        hidden.traceback = hide(traceback_text(error))
+        raise hidden from None
+
+
 class _RedactedSubject:
     def __init__(self, subject: Subject, patterns: Sequence[re.Pattern[str]]) -> None:
         self._subject = subject
         self._patterns = patterns
 
     async def open(self, case: Case) -> Session:
-        return _RedactedSession(await self._subject.open(case), self._hide)
+        with _hiding_errors(self._hide):
+            return _RedactedSession(await self._subject.open(case), self._hide)
 
     async def close(self) -> None:
         await self._subject.close()
@@ -80,26 +99,19 @@ class _RedactedSubject:
         return text
 
 
-class _RedactedSession:
-    """A session of a subject; `ask_value` is there if the session has it."""
-
+class _RedactedSession(WrappedSession):
     def __init__(self, session: Session, hide: Callable[[str], str]) -> None:
-        self._session = session
+        super().__init__(session)
         self._hide = hide
-        self.checks_answers = getattr(session, "checks_answers", False)
-        self.is_recorded = getattr(session, "is_recorded", False)
         complete = getattr(session, "complete", None)
         if complete is not None:
             self.complete = partial(self._complete, complete)
-        if isinstance(session, ValueSession):
-            self.ask_value = partial(self._ask, session.ask_value)
-
-    async def ask(self, utterance: str) -> GeneratedData:
-        return await self._ask(self._session.ask, utterance)
 
     async def _ask(self, ask: Callable[[_Given], Awaitable[GeneratedData]], given: _Given) -> GeneratedData:
-        answer = await ask(given)
-        return redacted_answer(answer if self.checks_answers else generated_data(answer), self._hide)
+        with _hiding_errors(self._hide):
+            answer = await ask(given)
+            checked = answer if self.checks_answers else generated_data(answer)
+        return redacted_answer(checked, self._hide)
 
     async def _complete(
         self,
@@ -111,6 +123,3 @@ class _RedactedSession:
             done._replace(answer=redacted_answer(done.answer, self._hide), note=self._hide(done.note))
             for done in completed
         ]
-
-    async def close(self) -> None:
-        await self._session.close()

@@ -116,10 +116,9 @@ async def _run(
     limit = spending.limit
     writer = _ResultWriter(journal, on_results, limit, max_errors=options.max_errors)
     items = work_items(evaluation, options, journal.finished())
-    quarantines = evaluation.quarantines or Quarantines(today())
     if limit is not None:
         items = limit.items(items)
-    crew = _Crew(items, work, writer, places, quarantines, spending)
+    crew = _Crew(items, work, writer, places, evaluation, spending)
     places.request(max(1, options.concurrency), crew.start_worker, writer.fail)
     try:
         await asyncio.wait((crew.done, writer.stop), return_when=asyncio.FIRST_COMPLETED)
@@ -145,14 +144,15 @@ class _Crew:
         work: _Work,
         writer: _ResultWriter,
         places: Places,
-        quarantines: Quarantines,
+        evaluation: Evaluation,
         spending: Spending,
     ) -> None:
         self._items = items
         self._work = work
         self._writer = writer
         self._places = places
-        self._quarantines = quarantines
+        self._evaluation = evaluation
+        self._quarantines = evaluation.quarantines or Quarantines(today())
         self._spending = spending
         self._yielding = _CooperativeYield()
         self._workers: set[asyncio.Task[None]] = set()
@@ -230,7 +230,9 @@ class _Crew:
             self._writer.add(self._marked(case, self._spending.priced(result)))
 
     def _marked(self, case: Case, result: CaseResult) -> CaseResult:
-        """Return the result of a case with its metadata and quarantine; a recorded result may have others."""
+        """Return the result of a case with its tags, metadata and quarantine; a recorded result may have others."""
+        if (tags := self._evaluation.tags_of(case)) or result.tags:
+            result = result._replace(tags=tags)
         if case.metadata or result.metadata:
             result = result._replace(metadata=case.metadata or None)
         if case.quarantine is None and not self._quarantines.listed and result.quarantine is None:

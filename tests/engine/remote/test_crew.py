@@ -147,6 +147,13 @@ def test_results_are_those_of_a_run_in_this_process() -> None:
     assert len(there) == 600
 
 
+def test_a_case_is_asked_as_often_as_it_says() -> None:
+    cases = tuple(replace(case, iterations=case.number % 3 + 1) for case in evaluation(30).cases)
+    results = results_of(replace(evaluation(30), cases=cases), Recipe(answer_orders), concurrency=5)
+    expected = sorted((n, case.number) for case in cases for n in range(1, case.number % 3 + 2))
+    assert [(result.iteration, result.number) for result in results] == expected
+
+
 async def answer_in_a_thread(utterance: str) -> GeneratedData:
     with function_threads() as threads:
         THREADS.append(await threads.call(threading.current_thread))

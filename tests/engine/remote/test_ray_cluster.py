@@ -247,6 +247,7 @@ def test_without_a_cluster_one_is_started_on_this_machine_and_ends_with_the_comm
     assert str(folder) not in processes
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 1)
     (tmp_path / "shop.py").write_text(_AGENT)
@@ -280,6 +281,7 @@ def test_only_a_cluster_of_this_user_that_answers_is_found(tmp_path: Path, monke
     assert cluster_here() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", ["dask", "ray://host"])
 def test_what_is_not_a_cluster_is_an_error_with_an_example(tmp_path: Path, on: str) -> None:
     write_cases(tmp_path / "cases.jsonl", 1)

@@ -14,7 +14,7 @@ from evalmeta import limits
 from evalmeta.engine.remote.messages import Begin, News, Orders, PaceEvent, pack, read_news
 from evalmeta.errors import ClusterError, SubjectBusy
 from evalmeta.model.fingerprints import checks_of
-from evalmeta.model.run import CaseResult, Verdict
+from evalmeta.model.run import CaseResult, ErrorOrigin, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -232,7 +232,7 @@ def _lethal(asked: _Asked) -> CaseResult:
     return CaseResult(
         case.number, asked.item.iteration, utterance, Verdict.ERROR, asked.begun, time.time(), label=case.label,
         error=f"{number} workers died while this case was asked; the agent may end its process",
-        checks=checks_of(case), asked_again=number - 1,
+        checks=checks_of(case), asked_again=number - 1, origin=ErrorOrigin.CRASH,
     )  # fmt: skip
 
 

@@ -17,13 +17,13 @@ from evalmeta.engine.scorers.actions import score_handoff, topic_scorer
 from evalmeta.engine.scorers.checks import latency_scorer, measure_scorers, score_document_recall, text_scorer
 from evalmeta.engine.scorers.comparisons import comparison_scorer, json_scorer
 from evalmeta.engine.scorers.functions import score_by_check
-from evalmeta.engine.scorers.judged import custom_scorer, judge_scorers, no_scorer, rated_by
+from evalmeta.engine.scorers.judged import custom_scorer, judge_scorers, no_scorer, prompt_scorer, rated_by
 from evalmeta.engine.scorers.results import broken, not_passing_silence, score_unjudged
 from evalmeta.engine.scorers.state import state_scorer
 from evalmeta.engine.scorers.trajectories import calls_scorer, score_trajectory
 from evalmeta.errors import RaterError, SettingsError
-from evalmeta.model.checks import CHECKS, Check
-from evalmeta.model.expectations import EVALUATORS, canonical_name, expectation_kind, known_names
+from evalmeta.model.checks import CHECKS, UNJUDGED, Check
+from evalmeta.model.expectations import EVALUATORS, PROMPT, canonical_name, expectation_kind, known_names
 from evalmeta.model.redaction import error_text
 from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import Scoring
@@ -32,7 +32,7 @@ from evalmeta.plugins import all_checks, load_plugin, plugin_names
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping
 
-    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
+    from evalmeta.engine.interfaces import Exchange, Rater, Scored, Scorer
     from evalmeta.model.agent_scorer import FindScorer
     from evalmeta.model.definition import Expectation
 
@@ -71,6 +71,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
         "json": not_passing_silence(json_scorer(scoring.matches)),
         "state": not_passing_silence(state_scorer(scoring.matches)),
         **judge_scorers(rater, threshold=scoring.threshold),
+        PROMPT: not_passing_silence(prompt_scorer(rater)),
         "topic_sequence_match": topic_scorer(scoring.topics, aliases=not as_orgs),
         "agent_handoff_match": score_handoff,
         "tool_trajectory_avg_score": score_trajectory,
@@ -78,6 +79,7 @@ def _built_in_scorers(scoring: Scoring, rater: Rater, find_custom: FindScorer = 
         "retrieval/ground_truth/document_recall": score_document_recall,
         **measure_scorers(),
         **{f"evaluator.{name}": score_unjudged for name in EVALUATORS},
+        UNJUDGED: score_unjudged,
     }
 
 
@@ -85,7 +87,7 @@ def _of_wing(name: str) -> Scorer:
     """Return a scorer of a wing, which is loaded when it judges for the first time."""
     load = cache(partial(load_plugin, "scorers", name))
 
-    def score_loaded(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+    def score_loaded(expectation: Expectation, exchange: Exchange) -> Scored:
         return cast("Scorer", load())(expectation, exchange)
 
     return score_loaded
@@ -124,12 +126,11 @@ SCORERS: Final = _built_in_scorers(Scoring(), offline_rater())
 """The built-in scorers with the default settings."""
 
 
-def score(
-    expectation: Expectation, exchange: Exchange, *, scorers: Mapping[str, Scorer] = SCORERS
-) -> TestResult | Awaitable[TestResult]:
+def score(expectation: Expectation, exchange: Exchange, *, scorers: Mapping[str, Scorer] = SCORERS) -> Scored:
     """Judge one expectation; never raise: a scorer that fails makes an ERROR result with the reason.
 
-    The result is returned at once unless the scorer waits; no scorer in `SCORERS` does. A custom scorer
+    The result is returned at once unless the scorer waits; no scorer in `SCORERS` does. A scorer that waits may return
+    a list with several results. A custom scorer
     is judged by the plugin of its name, or else by its definition. An expectation whose terms name a function is
     judged by that function.
     """
@@ -157,9 +158,14 @@ def _failed(expectation: Expectation, exchange: Exchange, error: BaseException) 
     return broken(expectation, f"{what}: {error_text(error)}", actual=exchange.generated.outcome)
 
 
-async def _awaited(expectation: Expectation, exchange: Exchange, result: Awaitable[TestResult]) -> TestResult:
+async def _awaited(
+    expectation: Expectation, exchange: Exchange, result: Awaitable[TestResult | list[TestResult]]
+) -> TestResult | list[TestResult]:
     try:
-        return _checked(expectation, await result)
+        judged: object = await result
+        if isinstance(judged, list) and judged:
+            return [_checked(expectation, part) for part in judged]
+        return _checked(expectation, judged)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():

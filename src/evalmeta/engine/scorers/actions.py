@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from evalmeta.engine.scorers.matching import common_length_of_masks
 from evalmeta.engine.scorers.results import broken, first_few, judged, undecided
 from evalmeta.model.expectations import parse_actions, render_actions
+from evalmeta.model.expected_calls import ALLOWED
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Exchange, Scorer
@@ -144,7 +145,7 @@ def _differences(expected: Sequence[str], actual: Sequence[str], rule: MatchRule
         ("extra", ", ".join(extra.elements()), rule.allows_extra),
         ("order", _misplaced(expected, actual, rule, common), rule.allows_reordering),
     )
-    return "; ".join(f"{title}{' (allowed)' if allowed else ''}: {text}" for title, text, allowed in parts if text)
+    return "; ".join(f"{title}{ALLOWED if allowed else ''}: {text}" for title, text, allowed in parts if text)
 
 
 def _misplaced(expected: Sequence[str], actual: Sequence[str], rule: MatchRule, common: int) -> str:

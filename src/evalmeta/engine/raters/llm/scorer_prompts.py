@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
 
@@ -17,7 +17,7 @@ from evalmeta.model.run import Verdict
 
 if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Rubric
-    from evalmeta.model.json_value import JsonObject, JsonValue
+    from evalmeta.model.json_value import JsonObject
 
 
 _FRAME: Final = """\
@@ -50,6 +50,9 @@ _KEYS: Final = {
 _OUTCOMES: Final = {"Pass": Verdict.PASS, "Fail": Verdict.FAILURE}
 
 
+_Value: TypeAlias = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
 class Score(BaseModel):
     """What a model says of a conversation; the explanation comes first, because it is the reason."""
 
@@ -57,8 +60,7 @@ class Score(BaseModel):
 
     explanation: str
     output: Annotated[
-        StrictBool | StrictInt | StrictFloat | StrictStr,
-        BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
+        _Value | list[_Value], BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
     ]
 
 
@@ -66,7 +68,8 @@ def scorer_digest(scorer: PromptScorer) -> str:
     """Return a short hash of everything in a scorer that decides its scores, except for its name and version."""
     labels = [(label.value, label.outcome, label.is_fallback) for label in scorer.labels]
     values = scorer.values
-    parts = scorer.prompt, scorer.json_type, labels, values.minimum, values.maximum, values.step, values.threshold
+    parts = [scorer.prompt, scorer.json_type, labels, values.minimum, values.maximum, values.step, values.threshold]
+    parts += [scorer.item_type] if scorer.item_type else []
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
@@ -89,6 +92,8 @@ def score_schema(scorer: PromptScorer, *, is_reversed: bool = False) -> JsonObje
     """Return the JSON Schema of the reply."""
     text: JsonObject = {"type": "string"}
     output: JsonObject = {"type": scorer.json_type}
+    if scorer.item_type:
+        output = {**output, "items": {"type": scorer.item_type}}
     if scorer.labels:
         output = {**text, "enum": _label_names(scorer, is_reversed=is_reversed)}
     return reply_schema({"explanation": text, "output": output})
@@ -134,19 +139,23 @@ def _checked(score: Score, scorer: PromptScorer) -> Score:
         return score.model_copy(update={"output": names[str(output).casefold()]})
     if not _has_type(output, scorer.json_type):
         raise UnreadableReply(f"output is not of the type {scorer.json_type}")
-    if scorer.is_numeric and not isinstance(output, str):
+    if isinstance(output, list) and not all(_has_type(item, scorer.item_type) for item in output):
+        raise UnreadableReply(f"an item of output is not of the type {scorer.item_type}")
+    if scorer.is_numeric and isinstance(output, int | float):
         least, most = scorer.values.minimum, scorer.values.maximum
         if (least is not None and output < least) or (most is not None and output > most):
             raise UnreadableReply(f"output is not in the range {range_text(scorer.values)}")
     return score
 
 
-def _has_type(output: JsonValue, json_type: str) -> bool:
+def _has_type(output: object, json_type: str) -> bool:
     if isinstance(output, bool):
         return json_type == "boolean"
     is_whole = isinstance(output, int) or (isinstance(output, float) and output.is_integer())
     is_number = isinstance(output, int | float)
-    return {"string": isinstance(output, str), "number": is_number, "integer": is_whole}.get(json_type, False)
+    is_list = isinstance(output, list)
+    types = {"string": isinstance(output, str), "number": is_number, "integer": is_whole, "array": is_list}
+    return types.get(json_type, False)
 
 
 def _output_text(scorer: PromptScorer, *, is_reversed: bool) -> str:
@@ -162,7 +171,9 @@ def _label_names(scorer: PromptScorer, *, is_reversed: bool) -> list[str]:
     return [label.value for label in scorer.labels][:: -1 if is_reversed else 1]
 
 
-def _shown(output: JsonValue) -> str:
+def _shown(output: object) -> str:
+    if isinstance(output, list):
+        return json.dumps(output, ensure_ascii=False)
     if isinstance(output, bool):
         return str(output).lower()
     return f"{output:g}" if isinstance(output, int | float) else str(output)
