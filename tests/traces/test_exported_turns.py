@@ -44,6 +44,7 @@ fields: dict[str, st.SearchStrategy[object]] = {
     "trace": values,
     "state": st.none() | st.dictionaries(texts, values, max_size=2),
     "handoffs": st.none() | st.lists(texts, max_size=2).map(tuple),
+    "traceparent": st.none() | st.just(f"00-{TRACE}-{SPAN}-01"),
 }
 answers = st.builds(GeneratedData, **fields)
 

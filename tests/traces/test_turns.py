@@ -201,6 +201,25 @@ def test_a_root_that_has_not_ended_is_a_finding() -> None:
     assert turn.latency_ms is None
 
 
+def test_a_trace_without_the_span_of_its_agent_is_not_whole_and_a_finding_says_so() -> None:
+    asked = chat("b", "a", asked="Where is order 7?", answered="It was sent.")
+    (trace,) = traces_of([Telemetry((asked,))])
+    turn = read_turn(trace)
+    assert turn
+    assert not turn.is_whole
+    assert any("the trace is incomplete" in finding for finding in turn.findings)
+
+
+def test_the_caller_of_an_agent_may_export_its_spans_elsewhere() -> None:
+    agent = span("invoke_agent", "a", "9", **{"gen_ai.operation.name": "invoke_agent"})
+    assert turn_of(agent, chat("b", "a", asked="Where is order 7?", answered="It was sent.")).is_whole
+
+
+def test_a_part_of_an_agent_that_has_ended_does_not_make_a_trace_whole() -> None:
+    part = span("invoke_agent", "b", "a", **{"gen_ai.operation.name": "invoke_agent"})
+    assert not turn_of(part, chat("c", "a", asked="Where is order 7?", answered="It was sent.")).is_whole
+
+
 def test_a_trace_from_the_future_is_a_finding() -> None:
     late = 10**19
     turn = turn_of(ROOT._replace(start_ns=late, end_ns=late), chat("b", "a", asked="Hello", answered="Good day"))

@@ -79,7 +79,8 @@ def permutation_worse(tables: Sequence[Table]) -> float:
         fixed = sum(table.passed_before < table.passed for table in tables)
         return _single_answers(broken, fixed, len(tables))
     total = _Distribution(0, (1.0,))
-    for margins, count in Counter(map(_margins, tables)).items():
+    margins_of = {table: _margins(table) for table in {*tables}}
+    for margins, count in Counter(map(margins_of.__getitem__, tables)).items():
         total = _sum(total, _repeated(_passed_now(margins), count))
     passed = sum(table.passed for table in tables)
     return min(1.0, math.fsum(total.probabilities[: max(0, passed - total.lowest + 1)]))
@@ -97,17 +98,20 @@ class CaseTests:
 
     def corrected(self) -> list[float]:
         """Return the corrected p-value of each case: the probability that any case is at least so much worse."""
-        cases = [*map(_margins, self._tables)]
-        raw = [fisher_worse(table) for table in self._tables]
+        # Many cases have the same answers.
+        raw = {table: fisher_worse(table) for table in {*self._tables}}
         groups: dict[float, Counter[_Margins]] = {}
-        for case, p_value in zip(cases, raw, strict=True):
-            groups.setdefault(p_value, Counter())[case] += 1
-        left, corrected, largest = Counter(cases), dict[float, float](), 0.0
+        left = Counter[_Margins]()
+        for table, number in Counter(self._tables).items():
+            margins = _margins(table)
+            groups.setdefault(raw[table], Counter())[margins] += number
+            left[margins] += number
+        corrected, largest = dict[float, float](), 0.0
         for p_value in sorted(groups):
             attainable = math.fsum(count * _largest_tail(margins, p_value) for margins, count in left.items() if count)
             largest = corrected[p_value] = max(largest, min(1.0, attainable))
             left.subtract(groups[p_value])
-        return [corrected[p_value] for p_value in raw]
+        return [corrected[raw[table]] for table in self._tables]
 
 
 def weighted_holm(p_values: Sequence[float], weights: Sequence[float]) -> list[float]:

@@ -19,6 +19,7 @@ variance", JASA 68 (1973), for the fit.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -93,13 +94,16 @@ def judge_suspects(
 
 def _judged_by_answers(test: Comparison, number: int) -> Comparison:
     prior = _fitted([(case.before.passed, case.before.failed) for case in test.cases if case.before], _MOST_WEIGHT)
-    cases = [_judged(replace(case, needed=_needed(case, prior, number))) for case in test.cases]
+    cases = [
+        _judged(replace(case, needed=_needed(case, prior, number))) if case.standing in SUSPECTS else case
+        for case in test.cases
+    ]
     return replace(test, cases=tuple(cases))
 
 
 def _judged(case: CaseComparison) -> CaseComparison:
     again = case.again
-    if case.standing not in SUSPECTS or again is None:
+    if again is None:
         return case
     if again.passed:
         return replace(case, standing=Standing.BACK, needed=None)
@@ -110,9 +114,7 @@ def _judged(case: CaseComparison) -> CaseComparison:
 def _needed(case: CaseComparison, prior: _Beta, number: int) -> int | None:
     """Return how many more answers must fail to show that a suspect case broke; None if that cannot show it."""
     before, after = case.before, case.after
-    if case.standing not in SUSPECTS or before is None or after is None:
-        return None
-    if before.passed < _LEAST_RATE * before.decided:
+    if before is None or after is None or before.passed < _LEAST_RATE * before.decided:
         return None
     own = _Beta(prior.passed + before.passed, prior.failed + before.failed)
     first = after.failed + after.undecided
@@ -122,15 +124,17 @@ def _needed(case: CaseComparison, prior: _Beta, number: int) -> int | None:
 
 def _fitted(cases: Iterable[tuple[int, int]], most: float) -> _Beta:
     """Return the distribution of the cases' pass rates; it weighs as much as one answer if each case has only one."""
-    decided = [case for case in cases if sum(case)]
-    answers, passed = sum(map(sum, decided)), sum(case[0] for case in decided)
+    # Many cases have the same answers.
+    decided = {case: number for case, number in Counter(cases).items() if sum(case)}
+    answers = sum(number * sum(case) for case, number in decided.items())
+    passed = sum(number * case[0] for case, number in decided.items())
     if not answers:
         return _Beta(0.5, 0.5)
     rate = min(max(passed / answers, 0.5 / answers), 1 - 0.5 / answers)
-    pairs = sum(sum(case) * (sum(case) - 1) for case in decided)
+    pairs = sum(number * sum(case) * (sum(case) - 1) for case, number in decided.items())
     weight = 1.0
     if pairs:
-        within = sum(case[0] * case[1] for case in decided) / pairs / (rate * (1 - rate))
+        within = sum(number * case[0] * case[1] for case, number in decided.items()) / pairs / (rate * (1 - rate))
         weight = min(max(within / max(1 - within, 1e-9), _LEAST_WEIGHT), most) ** (pairs / (pairs + _PAIRS_OF_ONE))
     return _Beta(rate * weight, (1 - rate) * weight)
 
@@ -223,7 +227,7 @@ def _probes(cases: Sequence[CaseComparison]) -> dict[int, int]:
 
 def _differs_between_runs(case: CaseComparison) -> bool:
     """Return whether a case passed in some runs of the baseline and failed in others."""
-    return case.before is not None and min(case.before.observed_runs) > 0
+    return case.before is not None and bool(case.before.runs) and min(case.before.observed_runs) > 0
 
 
 def _always_passed(case: CaseComparison) -> bool:

@@ -9,16 +9,18 @@ import asyncio
 import secrets
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from evalmeta import limits
 from evalmeta.engine.answers import generated_data
+from evalmeta.engine.interfaces import WrappedSession
 from evalmeta.engine.trace_context import TURN, TurnContext
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused
 from evalmeta.traces.spans import Telemetry, traces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from evalmeta.traces.turns import TracedTurn
 
 
+_Given = TypeVar("_Given")
+TOO_LARGE: Final = "the trace of the turn is larger than evalmeta keeps; let the agent record less"
 _NOT_SENT: Final = (
     "no span of the turn arrived; let the agent export its traces to evalmeta, and continue the trace of `traceparent`"
 )
@@ -39,6 +43,7 @@ class ExpectedTrace:
     trace_id: str
     parent_id: str
     answered: float = 0.0
+    arrived: float = 0.0
     size: float = 0.0
     spans: dict[str, Span] = field(default_factory=dict)
     logs: list[LogEvent] = field(default_factory=list)
@@ -61,13 +66,24 @@ class ExpectedTrace:
         return self.has_root and all(span.parent_id in known for span in self.spans.values())
 
     @property
+    def last_event(self) -> float:
+        """Return when the agent answered, or when the last span arrived if that was later."""
+        return max(self.answered, self.arrived)
+
+    @property
     def is_too_large(self) -> bool:
         """Return whether the trace has more than is kept of one."""
         return self.size > limits.MAX_TRACE_BYTES or len(self.spans) > limits.MAX_TRACE_SPANS
 
-    def trace(self) -> Trace:
-        """Return what has arrived."""
-        return traces_of([Telemetry(tuple(self.spans.values()), tuple(self.logs))])[0]
+    def drop(self) -> None:
+        """Forget what has arrived, because it is too large."""
+        self.size = 2.0 * limits.MAX_TRACE_BYTES
+        self.spans.clear()
+        self.logs.clear()
+
+    def trace(self) -> Trace | None:
+        """Return what is known."""
+        return next(iter(traces_of([Telemetry(tuple(self.spans.values()), tuple(self.logs))])), None)
 
 
 class TraceStore:
@@ -76,37 +92,48 @@ class TraceStore:
     A trace is kept as long as its session has it: that of an attempt that is retried is gone with the attempt.
     """
 
+    trace_type: ClassVar[type[ExpectedTrace]] = ExpectedTrace
+
     def __init__(self) -> None:
         self._expected: WeakValueDictionary[str, ExpectedTrace] = WeakValueDictionary()
         self.other_spans = 0
+        self.refused = 0
+        self._why_refused = ""
 
     def expect(self) -> ExpectedTrace:
         """Return the trace of a new turn."""
-        expected = ExpectedTrace(secrets.token_hex(16), secrets.token_hex(8))
+        expected = self.trace_type(secrets.token_hex(16), secrets.token_hex(8))
         self._expected[expected.trace_id] = expected
         return expected
 
     def add(self, telemetry: Telemetry, *, size: int) -> None:
         """Add what an exporter sent in some bytes; repeated spans count once."""
+        now = time.monotonic()
         share = size / max(1, len(telemetry.spans) + len(telemetry.logs))
         for span in telemetry.spans:
             expected = self._expected.get(span.trace_id)
             if expected is None:
                 self.other_spans += 1
-            elif self._has_room(expected, share):
-                expected.spans[span.span_id] = span
+            else:
+                if self._has_room(expected, share):
+                    expected.spans[span.span_id] = span
+                    expected.arrived = now
                 expected.changed.set()
         for log in telemetry.logs:
             expected = self._expected.get(log.trace_id)
-            if expected is not None and self._has_room(expected, share):
-                expected.logs.append(log)
+            if expected is not None:
+                if self._has_room(expected, share):
+                    expected.logs.append(log)
+                expected.changed.set()
+
+    def refuse(self, why: str) -> None:
+        """Note that a request of an exporter was refused."""
+        self.refused += 1
+        self._why_refused = why
 
     def _has_room(self, expected: ExpectedTrace, share: float) -> bool:
         if expected.is_too_large or sum(trace.size for trace in self._expected.values()) > limits.MAX_HELD_TRACE_BYTES:
-            expected.size = 2.0 * limits.MAX_TRACE_BYTES
-            expected.spans.clear()
-            expected.logs.clear()
-            expected.changed.set()
+            expected.drop()
             return False
         expected.size += share
         return True
@@ -114,18 +141,21 @@ class TraceStore:
     async def fault_of(self, expected: ExpectedTrace, *, seconds: float) -> str:
         """Wait until a trace is whole; return why it cannot be used, empty if it can.
 
-        Spans that ended before the answer may be in two exports, so the trace is not read before the next one.
+        Spans that ended before the answer may be in exports of several programs, so the trace is not read before the
+        next ones.
         """
         until = expected.answered + seconds
         while not (expected.is_whole or expected.is_too_large):
             expected.changed.clear()
             try:
-                await asyncio.wait_for(expected.changed.wait(), max(0.0, until - time.monotonic()))
+                async with asyncio.timeout(until - time.monotonic()):
+                    await expected.changed.wait()
             except TimeoutError:
                 return self._missing(expected, seconds)
-        await asyncio.sleep(max(0.0, expected.answered + limits.TRACE_EXPORT_SECONDS - time.monotonic()))
+        while (left := expected.last_event + limits.TRACE_EXPORT_SECONDS - time.monotonic()) > 0:
+            await asyncio.sleep(left)
         if expected.is_too_large:
-            return "the trace of the turn is larger than evalmeta keeps; let the agent record less"
+            return TOO_LARGE
         return ""
 
     def _missing(self, expected: ExpectedTrace, seconds: float) -> str:
@@ -133,8 +163,9 @@ class TraceStore:
             return f"spans above those that arrived are missing after {seconds:g} s; export all services' spans"
         if expected.spans:
             return f"the root span of the turn has not ended within {seconds:g} s, although other spans of it arrived"
-        others = f" ({self.other_spans} spans of other traces arrived)" if self.other_spans else ""
-        return f"{_NOT_SENT}{others}"
+        others = [f"{self.other_spans} spans of other traces arrived"] if self.other_spans else []
+        others += [f"{self.refused} requests were refused, the last because {self._why_refused}"] * bool(self.refused)
+        return f"{_NOT_SENT} ({'; '.join(others)})" if others else _NOT_SENT
 
 
 class TraceSource(Protocol):
@@ -191,36 +222,44 @@ class TracedSubject:
             await self._source.close()
 
 
-class _TracedSession:
+class _TracedSession(WrappedSession):
     def __init__(self, session: Session, source: TraceSource, seconds: float) -> None:
-        self._session = session
+        super().__init__(session)
         self._source = source
         self._seconds = seconds
         self._traces: list[ExpectedTrace] = []
 
-    async def ask(self, utterance: str) -> GeneratedData:
+    async def _ask(self, ask: Callable[[_Given], Awaitable[GeneratedData]], given: _Given) -> GeneratedData:
         expected = self._source.store.expect()
+        self._traces.append(expected)
         token = TURN.set(TurnContext(expected.traceparent, self._source.environment))
         try:
-            answer = await self._session.ask(utterance)
+            return await ask(given)
+        except (SubjectBusy, SubjectRefused):
+            # The turn has not begun. It is asked again, or there is nothing to tell.
+            self._traces.remove(expected)
+            raise
         finally:
             TURN.reset(token)
-        expected.answered = time.monotonic()
-        self._traces.append(expected)
-        return answer
+            expected.answered = time.monotonic()
 
     async def complete(self, answers: Sequence[GeneratedData]) -> list[CompletedAnswer]:
-        """Return the answers with what their traces say, when these have arrived."""
-        store, seconds = self._source.store, self._seconds
-        faults = await asyncio.gather(*(store.fault_of(expected, seconds=seconds) for expected in self._traces))
-        return [
-            _without_trace(answer, fault) if fault else completed(answer, trace)
-            # The last answer may have been refused, and is not there.
-            for answer, fault, trace in zip(answers, faults, self._traces, strict=False)
-        ]
+        """Return the answers with what their traces say, when these have arrived.
 
-    async def close(self) -> None:
-        await self._session.close()
+        If a turn ended without a valid answer, what its trace says of it by then comes last.
+        """
+        store, seconds = self._source.store, self._seconds
+        answered, others = self._traces[: len(answers)], self._traces[len(answers) :]
+        given = [replace(answer, traceparent=own.traceparent) for answer, own in zip(answers, answered, strict=True)]
+        waiting = [store.fault_of(expected, seconds=seconds) for expected in answered]
+        waiting += [store.fault_of(expected, seconds=min(seconds, limits.TRACE_ERROR_SECONDS)) for expected in others]
+        faults = await asyncio.gather(*waiting)
+        completed_answers = [
+            _without_trace(answer, fault) if fault else completed(answer, trace)
+            for answer, fault, trace in zip(given, faults, answered, strict=False)
+        ]
+        unanswered = [known for expected in others if (known := _unanswered(expected)) is not None]
+        return [*completed_answers, *map(CompletedAnswer, unanswered)]
 
 
 def _without_trace(answer: GeneratedData, why: str) -> CompletedAnswer:
@@ -231,12 +270,15 @@ def completed(answer: GeneratedData, expected: ExpectedTrace) -> CompletedAnswer
     """Return an answer with what its trace says and the agent did not report, and the findings of the trace."""
     from evalmeta.traces.turns import read_turn
 
-    turn = read_turn(expected.trace())
+    turn = read_turn(trace) if (trace := expected.trace()) else None
     if turn is None:
         why = "it has no span of an agent or a model; instrument the agent's framework"
         return _without_trace(answer, why)
-    # What the trace says is checked as what an agent returns.
-    traced = generated_data(replace(turn.generated(), outcome=answer.outcome, session_id=None, state=None))
+    try:
+        # What the trace says is checked as what an agent returns.
+        traced = generated_data(replace(turn.generated(), outcome=answer.outcome, session_id=None, state=None))
+    except SubjectError as error:
+        return _without_trace(answer, f"it cannot be read as an answer: {error}")
     actions = traced.actions if answer.actions is None or _has_more(answer, traced) else answer.actions
     tokens = answer.tokens or traced.tokens
     if tokens and not tokens.model and traced.tokens:
@@ -250,6 +292,20 @@ def completed(answer: GeneratedData, expected: ExpectedTrace) -> CompletedAnswer
         trace=traced.trace if answer.trace is None else answer.trace,
     )
     return CompletedAnswer(merged, "; ".join(_findings(answer, traced, turn)))
+
+
+def _unanswered(expected: ExpectedTrace) -> GeneratedData | None:
+    """Return what is known of a turn without an answer, also if spans are missing; None if that is nothing."""
+    from evalmeta.traces.turns import read_turn
+
+    turn = read_turn(trace) if (trace := expected.trace()) else None
+    if turn is None:
+        return None
+    try:
+        known = generated_data(replace(turn.generated(), outcome="", session_id=None, latency_ms=None))
+    except SubjectError:
+        return None
+    return replace(known, traceparent=expected.traceparent)
 
 
 def _has_more(answer: GeneratedData, traced: GeneratedData) -> bool:

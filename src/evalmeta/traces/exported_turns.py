@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.generated_data import Action, GeneratedData, Passage
 from evalmeta.model.json_value import decoded, read_json
+from evalmeta.model.steps import step_tree, trace_with_actions
 from evalmeta.traces import conventions
 from evalmeta.traces.messages import is_cut
 from evalmeta.traces.requests import SCOPE, plain_json
@@ -28,6 +29,7 @@ _TOPIC: Final = "evalmeta.turn.topic"
 _TRACE: Final = "evalmeta.turn.trace"
 _STATE: Final = "evalmeta.turn.state"
 _HANDOFFS: Final = "evalmeta.turn.handoffs"
+_TRACEPARENT: Final = "evalmeta.turn.traceparent"
 _UNREPORTED: Final = "evalmeta.turn.unreported"
 _INPUT: Final = "gen_ai.input.messages"
 _OUTPUT: Final = "gen_ai.output.messages"
@@ -37,12 +39,17 @@ _FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
 _MICROSECOND: Final = 6
 
 
-def turn_attributes(utterance: str, generated: GeneratedData | None) -> dict[str, JsonValue]:
-    """Return what a turn says as attributes; those that are unknown are None."""
+def turn_attributes(
+    utterance: str, generated: GeneratedData | None, *, unanswered: GeneratedData | None = None
+) -> dict[str, JsonValue]:
+    """Return what a turn says as attributes; those that are unknown are None.
+
+    `unanswered` is what is known of a turn without an answer.
+    """
     asked = _messages([("user", [{"type": "text", "content": utterance}])])
     attributes: dict[str, JsonValue] = {"gen_ai.operation.name": "invoke_agent", _INPUT: asked}
     if generated is None:
-        return attributes
+        return attributes if unanswered is None else {**attributes, **_unanswered(unanswered)}
     tokens, first_ms = generated.tokens, generated.first_token_ms
     if tokens:
         attributes["gen_ai.response.model"] = tokens.model or None
@@ -66,8 +73,15 @@ def turn_attributes(utterance: str, generated: GeneratedData | None) -> dict[str
         _TRACE: None if generated.trace is None else plain_json(generated.trace),
         _STATE: None if generated.state is None else plain_json(generated.state),
         _HANDOFFS: None if generated.handoffs is None else list(generated.handoffs),
+        _TRACEPARENT: generated.traceparent,
         _UNREPORTED: missing or None,
     }
+
+
+def _unanswered(known: GeneratedData) -> dict[str, JsonValue]:
+    """Return the steps of a turn without an answer; its actions would be those of one."""
+    trace = trace_with_actions(known)
+    return {_TRACE: None if trace is None else plain_json(trace), _TRACEPARENT: known.traceparent}
 
 
 def _messages(messages: Sequence[tuple[str, list[JsonValue]]]) -> str:
@@ -130,7 +144,7 @@ def _turn(span: Span) -> TracedTurn:
         run=" ".join(filter(None, (_text(attributes.get(key)) for key in (TEST, RUN)))),
     )
     if answer is None:
-        return turn
+        return turn._replace(steps=step_tree(GeneratedData("", trace=_json(attributes.get(_TRACE)))))
     return turn._replace(
         answer=answer.outcome,
         topic=answer.topic,
@@ -165,6 +179,7 @@ def _answer(span: Span) -> GeneratedData | None:
         first_token_ms=round(first * 1000, _MICROSECOND) if isinstance(first, float | int) else None,
         state=state if isinstance(state, dict) else None,
         handoffs=tuple(map(_text, handoffs)) if isinstance(handoffs, list) else None,
+        traceparent=_text(attributes.get(_TRACEPARENT)) or None,
     )
 
 

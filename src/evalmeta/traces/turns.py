@@ -10,8 +10,9 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.steps import StepTree, tree_json
+from evalmeta.model.steps import StepKind, StepTree, tree_json
 from evalmeta.traces import conventions as says
+from evalmeta.traces.instrumentations import ANY_CONTENT_SETTING, CONTENT_SETTINGS
 from evalmeta.traces.messages import Call, Message, is_cut
 from evalmeta.traces.steps import TracedAction, read_steps
 from evalmeta.traces.turn_spans import TurnSpans, top_spans
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
 # What the root says in these may be the whole conversation, so the last call of a model is asked first.
 _LATE_RULES: Final = frozenset({"output.value", "traceloop.entity.output"})
 _FUTURE_NS: Final = 3_600 * 10**9
-_CONTENT_SETTINGS: Final = {
-    "gcp.vertex.agent": (
-        "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT and "
-        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
-    ),
-    "agent_framework": "call enable_instrumentation(enable_sensitive_data=True)",
-}
-_ANY_SETTING: Final = "let the instrumentation capture the content of messages"
 
 
 class TracedTurn(NamedTuple):
@@ -48,6 +41,7 @@ class TracedTurn(NamedTuple):
         error: why the turn as a whole failed; None if it did not.
         rules: the rule that gave each value, by the value's name.
         findings: what is damaged or missing, and what to do about it.
+        is_whole: whether the span of the agent has arrived with those below it, as far as its trace says.
         exported: the whole answer, in a test run that evalmeta exported; None for other traces, as is `case`.
         case: the number of the case.
         run: the test and the run; empty for other traces.
@@ -69,6 +63,7 @@ class TracedTurn(NamedTuple):
     error: str | None
     rules: Mapping[str, str]
     findings: tuple[str, ...]
+    is_whole: bool = True
     exported: GeneratedData | None = None
     case: int | None = None
     run: str = ""
@@ -115,7 +110,25 @@ def read_turn(trace: Trace) -> TracedTurn | None:
         (),
         steps=read_steps(steps, actions or ()),
     )
-    return turn._replace(findings=tuple(_findings(turn, steps)))
+    orphans = _orphans(trace, tops)
+    return turn._replace(findings=(*_missing_parents(orphans), *_findings(turn, steps)), is_whole=not orphans)
+
+
+def _orphans(trace: Trace, tops: Sequence[Span]) -> list[Span]:
+    """Return the calls of models and tools whose agent has not ended, so that its span has not arrived.
+
+    The parent of an agent's span may be that of a caller, which exports its spans elsewhere.
+    """
+    if any(says.kind_of(span) is StepKind.AGENT and not span.parent_id for span in tops):
+        return []
+    kinds = {StepKind.MODEL, StepKind.TOOL, StepKind.RETRIEVAL}
+    return [root for root in trace.roots if root.parent_id and says.kind_of(root) in kinds]
+
+
+def _missing_parents(orphans: Sequence[Span]) -> Iterator[str]:
+    if orphans:
+        names = f"the span {orphans[0].name!r} belongs to" if len(orphans) == 1 else f"{len(orphans)} spans belong to"
+        yield f"the trace is incomplete: the span that {names} has not arrived; wait until the agent has ended"
 
 
 def _last(messages: Iterable[Message], role: str) -> str:
@@ -292,4 +305,4 @@ def _findings(turn: TracedTurn, steps: TurnSpans) -> Iterator[str]:
 
 def _setting(steps: TurnSpans) -> str:
     scopes = {span.scope for span in steps.all}
-    return next((setting for scope, setting in _CONTENT_SETTINGS.items() if scope in scopes), _ANY_SETTING)
+    return next((setting for scope, setting in CONTENT_SETTINGS.items() if scope in scopes), ANY_CONTENT_SETTING)

@@ -24,7 +24,7 @@ from evalmeta.model.aggregation import means_of
 from evalmeta.model.definition import Expectation
 from evalmeta.model.evaluation import Evaluation
 from evalmeta.model.generated_data import Action, GeneratedData, Passage
-from evalmeta.model.run import Summary, TestResult, Verdict
+from evalmeta.model.run import EarlierTurn, Summary, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions, Scoring
 from evalmeta.model.tally import summarise
 
@@ -732,3 +732,30 @@ def test_an_expectation_can_have_its_own_threshold() -> None:
 def test_instructions_that_are_not_a_text_are_an_error() -> None:
     with pytest.raises(RaterError, match="the term instructions is not valid"):
         rated_by(Panel())(Expectation("coherence", terms={"instructions": ["One sentence."]}), EXCHANGE)
+
+
+def conversation(*earlier: GeneratedData) -> tuple[Rubric, TestResult]:
+    """Return what the rater of a metric for conversations is asked after these turns, and the result."""
+    rater = Fixed(Rating(5, Verdict.PASS, "yes", "judge"))
+    turns = tuple(EarlierTurn(f"Question {number}", generated) for number, generated in enumerate(earlier))
+    exchange = Exchange(case(QUESTION), QUESTION, GENERATED, turns)
+    expectation = Expectation("multi_turn_task_success_v1", terms={"threshold": 1.0})
+    result = score(expectation, exchange, scorers=make_scorers(Scoring(), rater))
+    assert isinstance(result, TestResult)
+    return (rater.asked or [Rubric("none", "", "")])[0], result
+
+
+def test_a_conversation_is_judged_with_the_messages_and_actions_of_all_turns() -> None:
+    rubric, result = conversation(
+        GeneratedData("Which one?", actions=(Action("ListOrders"),)), GeneratedData("", actions=())
+    )
+
+    assert [action.name for action in rubric.actions or ()] == ["ListOrders", "GetOrder"]
+    assert [message.message for message in rubric.history] == ["Question 0", "Which one?", "Question 1", ""]
+    assert (result.verdict, result.score, result.threshold) == (Verdict.PASS, 1.0, 1.0)
+
+
+def test_a_conversation_with_unknown_actions_in_any_turn_is_undecided() -> None:
+    rubric, result = conversation(GeneratedData("Which one?"))
+
+    assert (rubric.metric, result.verdict, result.threshold) == ("none", Verdict.UNDECIDED, 1.0)

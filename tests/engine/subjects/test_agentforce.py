@@ -56,6 +56,11 @@ def settings(**given: object) -> AgentforceSubject:
     return AgentforceSubject(adapter="agentforce", agent_id=AGENT_ID, **chosen)
 
 
+def test_plan_traces_are_requested_and_not_received() -> None:
+    assert settings().traces
+    assert not settings().reads_traces
+
+
 def of_org(**given: object) -> AgentforceSubject:
     return settings(org="dev", token_env="", instance_url="", **given)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import evalmeta.plugins
+from evalmeta import evaluate
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.evaluation import Case, Turn
@@ -36,6 +37,23 @@ class Agent:
     def open(self, history, context): return Session([])
 def make(settings, *, root): return Agent()
 """
+
+
+TRACED = """
+from opentelemetry import trace
+def answer(utterance):
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"}
+    with trace.get_tracer("acme").start_as_current_span("invoke_agent", attributes=attributes): return "Hello"
+"""
+TRACED_FUNCTION = f"{TRACED}\ndef make(settings, *, root): return answer"
+TRACED_SETTINGS = f"""{TRACED}
+from evalmeta.model.settings import SubjectSettings
+class make(SubjectSettings):
+    tracing = "in process"
+    traces: bool = False
+    def bind(self, **_): return answer
+"""
+OWN_TRACES = TRACED_SETTINGS.replace('tracing = "in process"', "")
 
 
 @pytest.fixture
@@ -72,6 +90,19 @@ def test_agents_of_packages_may_keep_sessions(adding: Adding, tmp_path: Path) ->
     adding(KEEPER)
     subject = bind(PluginSubject(adapter="acme"), root=tmp_path)
     assert asyncio.run(_answers(subject, "one", "two")) == ["one", "one two"]
+
+
+@pytest.mark.parametrize(
+    ("source", "topic"), [(TRACED_FUNCTION, "desk"), (TRACED_SETTINGS, "desk"), (OWN_TRACES, None)]
+)
+def test_agents_of_packages_have_traces_unless_the_key_has_another_meaning_there(
+    adding: Adding, tmp_path: Path, source: str, topic: str | None
+) -> None:
+    adding(source)
+    agent = {"adapter": "acme", "traces": True}
+    (case,) = evaluate([{"input": "Hi", "contains": "Hello"}], agent, root=tmp_path).run.cases
+    assert case.generated
+    assert case.generated.topic == topic
 
 
 def test_an_unknown_adapter_is_reported_with_the_nearest_name(tmp_path: Path) -> None:

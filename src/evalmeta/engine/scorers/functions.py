@@ -6,15 +6,16 @@ import inspect
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from evalmeta import limits
 from evalmeta.engine.answers import context_of, history_of, turn_messages
 from evalmeta.engine.project_code import Function, find_function, function_threads, functions_root, given_function
 from evalmeta.engine.scorers.results import broken, judged, measured
-from evalmeta.engine.subjects.objects import Calls, check_call
+from evalmeta.engine.subjects.calls import Calls, check_call
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectError, UsageError
 from evalmeta.model.evaluation import Evaluation, select_cases
 from evalmeta.model.expectations import OUTCOME, canonical_name
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check of your own returns: its verdict, a score, or both, and the reason.
+    """What a check of your own returns: its verdict, a score, or both, and the reason; a list has a result for each.
 
     It is true if the check passed.
 
@@ -42,11 +43,17 @@ class Check:
         passed: whether the answer passed; None reports the score, which is not judged.
         score: a number of your own scale; reports show its mean.
         reason: why, for people.
+        name: the name of the result, if a check returns several.
+        label: a word for the answer, such as `formal`, that is reported and not judged.
+        error: why nothing can be said; the result is then an ERROR.
     """
 
     passed: bool | None = None
     score: float | None = None
     reason: str = ""
+    name: str = ""
+    label: str | None = None
+    error: str = ""
 
     def __bool__(self) -> bool:
         return self.passed is True
@@ -85,6 +92,8 @@ _INPUTS: Final[Mapping[str, Callable[[Exchange], object]]] = {
 }
 """What a function can receive, by the names of its parameters; a first parameter of another name gets the answer."""
 _RETURNS: Final = "Return True or False, a number, evalmeta.Check(passed, score, reason), or a mapping with these keys."
+NOT_JUDGED: Final = "; reported, not judged"
+"""How the explanation of a result ends that is only reported."""
 _EXAMPLE: Final = f"check({', '.join(_INPUTS)}) with any of these parameters"
 
 
@@ -201,25 +210,41 @@ def _examined(function: object) -> _Declared:
     return _Declared(takes_answer, tuple(other.name for other in others if other.name in _INPUTS))
 
 
-async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult:
+async def score_by_check(expectation: Expectation, exchange: Exchange) -> TestResult | list[TestResult]:
     """Judge by the function that the terms name (`"function": "module:name"`).
 
     It receives those of `_INPUTS` that it declares. True passes and False fails, and so does an AssertionError. A
-    number is reported and not judged. A `Check`, or a mapping with the same keys, has a verdict, a score or both.
-    Anything else, None included, and other exceptions are ERRORs. Functions that are not coroutine functions run in a
-    thread.
+    number is reported and not judged. A `Check`, or a mapping with the same keys, has a verdict, a score or both. A
+    list of `Check` makes a result of each, with its name. Anything else, None included, and other exceptions are
+    ERRORs. Functions that are not coroutine functions run in a thread.
     """
     name, answer = str(expectation.terms["function"]), exchange.generated.outcome
     try:
-        passed, score, reason = _outcome(await _called(name, exchange))
+        outcomes = _outcomes(await _called(name, exchange))
     except EvalmetaError as error:
         why = " ".join((error_text(error), *error.actions))
         return broken(expectation, f"the function {name!r:.200} cannot judge: {why}", actual=answer)
-    explanation = reason or f"{name} returned {score if passed is None else passed}"
+    results = [_result(expectation, check, name, answer) for check in outcomes]
+    return results if len(results) > 1 else results[0]
+
+
+def _result(expectation: Expectation, check: Check, name: str, answer: str) -> TestResult:
+    if check.name:
+        expectation = replace(expectation, label=check_label(check.name))
+    if check.error:
+        return broken(expectation, check.error, actual=answer)
+    passed, score = check.passed, check.score
     if passed is None:
-        return measured(expectation, score, f"{explanation}; reported, not judged", actual=answer)
+        explanation = check.reason or f"{name} returned {check.label if score is None else score}"
+        return measured(expectation, score, f"{explanation}{NOT_JUDGED}", actual=answer)
+    explanation = check.reason or f"{name} returned {passed}"
     expected = f"{name} passes"
     return judged(expectation, passed=passed, expected=expected, actual=answer, explanation=explanation, score=score)
+
+
+def check_label(name: str) -> str:
+    """Return the label of the results of a check in reports."""
+    return f"function {name}"
 
 
 async def _called(name: str, exchange: Exchange) -> object:
@@ -238,23 +263,35 @@ async def _called(name: str, exchange: Exchange) -> object:
         raise
 
 
-def _outcome(returned: object) -> tuple[bool | None, float | None, str]:
-    """Return the verdict, score and reason without secrets of a function; raise SettingsError if there is none."""
+def _outcomes(returned: object) -> list[Check]:
+    """Return the results of a function, one or those of a list of checks; raise SettingsError if there are none."""
+    if isinstance(returned, list) and returned and all(isinstance(check, Check) for check in returned):
+        if len(returned) > limits.MAX_JUDGED_PARTS:
+            raise SettingsError(
+                f"it returned {len(returned):,} results; at most {limits.MAX_JUDGED_PARTS} are allowed."
+            )
+        return [_outcome(check) for check in returned]
+    return [_outcome(returned)]
+
+
+def _outcome(returned: object) -> Check:
+    """Return the result of a function, without secrets; raise SettingsError if there is none."""
     value = _plain(returned)
     if isinstance(value, bool):
-        return value, None, ""
+        return Check(value)
     if isinstance(value, int | float):
-        return None, _number(value), ""
-    if isinstance(value, Check):
-        value = {"passed": value.passed, "score": value.score, "reason": value.reason}
-    if isinstance(value, Mapping):
-        passed, score, reason = (_plain(value.get(key)) for key in ("passed", "score", "reason"))
+        return Check(score=_number(value))
+    is_word = isinstance(value, Check) and value.label is not None and value.passed is None and value.score is None
+    if isinstance(value, Check) and (value.error or is_word):
+        texts = [hide_secrets(str(text)) for text in (value.reason, value.label, value.error)]
+        return Check(reason=texts[0], name=value.name, label=texts[1], error=texts[2])
+    named = value.name if isinstance(value, Check) else ""
+    members = asdict(value) if isinstance(value, Check) else value
+    if isinstance(members, Mapping):
+        passed, score, reason = (_plain(members.get(key)) for key in ("passed", "score", "reason"))
         if (passed is None or isinstance(passed, bool)) and (passed is not None or score is not None):
-            return (
-                passed,
-                None if score is None else _number(score),
-                "" if reason is None else hide_secrets(str(reason)),
-            )
+            number = None if score is None else _number(score)
+            return Check(passed, number, "" if reason is None else hide_secrets(str(reason)), named)
     shown = "nothing (None)" if returned is None else hide_secrets(repr(returned))[:_SHOWN_CHARS]
     raise SettingsError(f"it returned {shown}.", actions=(_RETURNS,))
 

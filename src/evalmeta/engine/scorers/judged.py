@@ -10,6 +10,7 @@ import asyncio
 import re
 from dataclasses import replace
 from inspect import isawaitable
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -18,7 +19,7 @@ from evalmeta.engine.metrics import METRICS, OWN, Judged, Metric, Need, Part
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN
 from evalmeta.engine.scorers.results import not_passing_silence, undecided, when_ready
 from evalmeta.errors import RaterError
-from evalmeta.model.agent_scorer import FindScorer, PromptScorer, session_view
+from evalmeta.model.agent_scorer import FindScorer, PromptScorer, knows_steps, scorer_of_terms, session_view
 from evalmeta.model.expectations import canonical_name
 from evalmeta.model.run import NEEDS_MODEL, TestResult, Verdict
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.scorers.judged_terms import Terms
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.generated_data import Action
+    from evalmeta.model.json_value import JsonObject
 
 
 NEEDS_LLM: Final = f"{NEEDS_MODEL}judge this, and this run has none"
@@ -164,7 +167,7 @@ def _scorer(metric: Metric, rater: Rater, threshold: float) -> Scorer:
                 # Without data of the file the result does not count in a mean; without an answer or a rater it does.
                 result = _undecided(question, lack)
                 return result if need == "answer" else result._replace(threshold=None)
-        if metric.judges_actions and exchange.generated.actions is None:
+        if metric.judges_actions and rubric.actions is None:
             return _undecided(question, ACTIONS_UNKNOWN)
         return _ask(question, rater)
 
@@ -179,11 +182,19 @@ def _rubric(expectation: Expectation, exchange: Exchange, metric: Metric, terms:
         _rubric_of(expectation.name, exchange, "" if terms.facts else (expectation.expected_value or "").strip()),
         threshold=threshold,
         passages=tuple(passage for passage in passages if passage.content is not None),
+        actions=_actions(exchange) if metric.judges_conversation else exchange.generated.actions,
         facts=terms.facts,
         guidelines=terms.guidelines,
         samples=(terms.num_samples or _ADK_SAMPLES) if metric.is_pooled else terms.num_samples,
         is_pooled=metric.is_pooled,
     )
+
+
+def _actions(exchange: Exchange) -> tuple[Action, ...] | None:
+    """Return the actions of all turns in order; None if those of any turn are unknown."""
+    turns = [*(turn.generated.actions for turn in exchange.earlier), exchange.generated.actions]
+    known = [actions for actions in turns if actions is not None]
+    return tuple(chain.from_iterable(known)) if len(known) == len(turns) else None
 
 
 def _ask(question: _Question, rater: Rater) -> TestResult | Awaitable[TestResult]:
@@ -291,22 +302,52 @@ def custom_scorer(rater: Rater, find: FindScorer) -> Scorer:
         scorer = find(expectation.name)
         if not isinstance(scorer, PromptScorer):
             return undecided(expectation, scorer, actual=exchange.generated.outcome)
-
-        def result(returned: object) -> TestResult:
-            if returned is None:
-                return undecided(expectation, _NEEDS_LLM, actual=exchange.generated.outcome)
-            rating = _rating(returned)
-            actual = rating.output or exchange.generated.outcome
-            is_measured = rating.verdict is Verdict.UNDECIDED and bool(rating.output)
-            rated = _rated(expectation, rating, expected=_passing_scores(scorer), actual=actual)
-            return rated._replace(is_measured=is_measured)
-
-        session = session_view(exchange.case.history, exchange.earlier, exchange.utterance, exchange.generated)
-        samples = None if scorer.labels or scorer.is_numeric else 1
-        rubric = replace(_rubric_of(scorer.name, exchange), samples=samples, scorer=scorer, session=session)
-        return when_ready(rater(rubric), result)
+        return _by_prompt(scorer, rater, expectation, exchange, _session_of(exchange))
 
     return score_custom
+
+
+def prompt_scorer(rater: Rater) -> Scorer:
+    """Return the scorer of expectations that have the prompt of a judge among their terms (`scorer_of_terms`).
+
+    The judge reads the inputs of the turn, or the conversation that the terms have as `session`. If `judges_actions`
+    is true, and the actions are not known, nothing is judged.
+    """
+
+    def score_prompt(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+        terms = expectation.terms
+        given = terms.get("session")
+        session = given if isinstance(given, dict) else _session_of(exchange)
+        if terms.get("judges_actions") and not knows_steps(session, of_all=isinstance(given, dict)):
+            return undecided(expectation, ACTIONS_UNKNOWN, actual=exchange.generated.outcome)
+        inputs = exchange.case.turns[len(exchange.earlier)].inputs
+        if inputs is not None and given is None:
+            session = {**session, "inputs": inputs}
+        scorer = scorer_of_terms(expectation.label or expectation.name, terms)
+        return _by_prompt(scorer, rater, expectation, exchange, session)
+
+    return score_prompt
+
+
+def _session_of(exchange: Exchange) -> JsonObject:
+    return session_view(exchange.case.history, exchange.earlier, exchange.utterance, exchange.generated)
+
+
+def _by_prompt(
+    scorer: PromptScorer, rater: Rater, expectation: Expectation, exchange: Exchange, session: JsonObject
+) -> TestResult | Awaitable[TestResult]:
+    def result(returned: object) -> TestResult:
+        if returned is None:
+            return undecided(expectation, _NEEDS_LLM, actual=exchange.generated.outcome)
+        rating = _rating(returned)
+        actual = rating.output or exchange.generated.outcome
+        is_measured = rating.verdict is Verdict.UNDECIDED and bool(rating.output)
+        rated = _rated(expectation, rating, expected=_passing_scores(scorer), actual=actual)
+        return rated._replace(is_measured=is_measured)
+
+    samples = None if scorer.labels or scorer.is_numeric else 1
+    rubric = replace(_rubric_of(scorer.name, exchange), samples=samples, scorer=scorer, session=session)
+    return when_ready(rater(rubric), result)
 
 
 def _passing_scores(scorer: PromptScorer) -> str:

@@ -138,6 +138,8 @@ def when_ready(value: object, finish: Callable[[object], _T]) -> _T | Awaitable[
 
 def _without_pass(expectation: Expectation, result: object) -> object:
     """Return UNDECIDED instead of PASS; scorers of packages may return anything, which the caller checks."""
+    if isinstance(result, list):
+        return [_without_pass(expectation, part) for part in result]
     if not isinstance(result, TestResult) or result.verdict is not Verdict.PASS:
         return result
     silent = undecided(expectation, _NOTHING, expected=result.expected, actual=result.actual)

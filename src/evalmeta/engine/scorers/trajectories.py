@@ -16,13 +16,13 @@ import orjson
 from evalmeta.engine.scorers.actions import ACTIONS_UNKNOWN, MATCH_RULES, action_scorer, match_name
 from evalmeta.engine.scorers.matching import aligned, common_length_of_masks, matching
 from evalmeta.engine.scorers.results import averaged, broken, first_few, judged, threshold_of, undecided
-from evalmeta.model.expected_calls import ExpectedCall, made_call_text, read_call
+from evalmeta.model.expected_calls import ALLOWED, NO_CALL, ExpectedCall, made_call_text, read_call
 from evalmeta.model.expected_values import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from evalmeta.engine.interfaces import Exchange, Scorer
+    from evalmeta.engine.interfaces import Exchange, Scored, Scorer
     from evalmeta.engine.scorers.matching import Row
     from evalmeta.model.definition import Expectation
     from evalmeta.model.generated_data import Action
@@ -35,10 +35,14 @@ _MAX_CALLS: Final = 10
 _MAX_DIFFERENCES: Final = 5
 # The alignment of longer lists takes too long; they are shown call by call.
 _MAX_ALIGNED: Final = 40_000
-_NOTHING: Final = "-"
 # What counts as the expected call: only what is certain, or also what may be.
 _ACCEPTED: Final = (frozenset({True}), frozenset({True, None}))
 _RULES: Final[Mapping[str, ActionMatch]] = {"EXACT": "exact", "IN_ORDER": "in_order", "ANY_ORDER": "superset"}
+
+
+def match_of_calls(expectation: Expectation) -> ActionMatch:
+    """Return the name of the rule of an expectation of calls: that of its term `match_type`, or else `exact`."""
+    return _RULES.get(str(expectation.terms.get("match_type")), "exact")
 
 
 def score_trajectory(expectation: Expectation, exchange: Exchange) -> TestResult:
@@ -103,7 +107,7 @@ def calls_scorer(match: ActionMatch = "exact") -> Scorer:
     """
     by_name = action_scorer(match)
 
-    def score_calls(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+    def score_calls(expectation: Expectation, exchange: Exchange) -> Scored:
         if not expectation.terms or "calls" not in expectation.terms:
             return by_name(expectation, exchange)
         expected = _prepared(expectation.terms["calls"])
@@ -290,7 +294,7 @@ class Trajectory:
         expected, made = self.texts
         rows = self._rows()
         lines = [
-            (_NOTHING if index is None else _one_line(expected[index]), _NOTHING if at is None else _one_line(made[at]))
+            (NO_CALL if index is None else _one_line(expected[index]), NO_CALL if at is None else _one_line(made[at]))
             for index, at in rows
         ]
         return "\n".join(left for left, _ in lines) or "[]", "\n".join(right for _, right in lines) or "[]"
@@ -311,7 +315,7 @@ class Trajectory:
     @property
     def unexpected_text(self) -> str:
         """Return which calls were not expected; empty if all were."""
-        allowed = " (allowed)" if MATCH_RULES[self.mode].allows_extra else ""
+        allowed = ALLOWED if MATCH_RULES[self.mode].allows_extra else ""
         texts = [made_call_text(self.made[at]) for at in self._unexpected]
         return f"unexpected{allowed}: {first_few(texts)}" if texts else ""
 
@@ -320,7 +324,7 @@ class Trajectory:
         """Return what differs."""
         rule = MATCH_RULES[self.mode]
         missing = [str(self.expected[index]) for index in self._missing]
-        allowed = " (allowed)" if rule.allows_missing else ""
+        allowed = ALLOWED if rule.allows_missing else ""
         parts = (
             self._order() if not missing and not self._changed and not rule.allows_reordering else "",
             *(difference for pair in islice(self._changed.items(), _MAX_CALLS) for difference in self._different(pair)),

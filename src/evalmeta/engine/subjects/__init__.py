@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.model.login import SignIn
-    from evalmeta.model.settings import PluginSubject, SubjectSettings
+    from evalmeta.model.settings import SubjectSettings
 
 
 def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None) -> Subject:
@@ -24,27 +24,33 @@ def bind(settings: SubjectSettings, *, root: Path, sign_in: SignIn | None = None
     """
     from evalmeta.model.settings import PluginSubject
 
-    if not isinstance(settings, PluginSubject):
-        return cast("Subject", settings.bind(root=root, sign_in=sign_in))
+    own = declared_settings(settings)
+    if own is settings and not isinstance(own, PluginSubject):
+        return cast("Subject", own.bind(root=root, sign_in=sign_in))
     called = f"the agent from {settings.adapter!r} of the entry points evalmeta.subjects"
-    return subject_of(_agent_of_package(settings, root, sign_in), root=root, called=called)
+    if isinstance(own, PluginSubject):
+        agent = call_plugin("subjects", own, root=root, known=ENTRY_POINTS["subjects"])
+    else:
+        agent = own.bind(root=root, sign_in=sign_in)
+    return subject_of(agent, root=root, called=called)
 
 
-def _agent_of_package(settings: PluginSubject, root: Path, sign_in: SignIn | None) -> object:
-    """Return the agent of an entry point: settings like those of evalmeta's own adapters, or a function `make`."""
+def declared_settings(settings: SubjectSettings) -> SubjectSettings:
+    """Return the settings as the class of a package declares them, if there is one; raise SettingsError like `bind`."""
     from pydantic import ValidationError
 
-    from evalmeta.model.settings import SubjectSettings
+    from evalmeta.model.settings import PluginSubject, SubjectSettings
 
     name = settings.adapter
-    declared = load_plugin("subjects", name) if name in plugin_names("subjects") else None
+    if not isinstance(settings, PluginSubject) or name not in plugin_names("subjects"):
+        return settings
+    declared = load_plugin("subjects", name)
     if not (isinstance(declared, type) and issubclass(declared, SubjectSettings)):
-        return call_plugin("subjects", settings, root=root, known=ENTRY_POINTS["subjects"])
+        return settings
     try:
-        own = declared.model_validate(settings.model_dump())
+        return declared.model_validate(settings.model_dump())
     except ValidationError as error:
         # The values may be secrets, so they are left out.
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         lines = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
         raise SettingsError(f"the settings of the adapter {name} are not valid: {lines}") from None
-    return own.bind(root=root, sign_in=sign_in)

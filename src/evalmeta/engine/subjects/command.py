@@ -12,13 +12,14 @@ import signal
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Final, Literal, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Generic, Literal, TypeVar, cast
 
 import orjson
 from pydantic import Field
 
 from evalmeta import limits
 from evalmeta.engine.answers import context_of, generated_data, history_of, turn_messages
+from evalmeta.engine.interfaces import SimpleSubject
 from evalmeta.engine.trace_context import TURN
 from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
 from evalmeta.model.json_value import JsonObject, JsonValue, read_json
@@ -28,7 +29,7 @@ from evalmeta.model.settings import SubjectSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from evalmeta.engine.interfaces import Session, Subject
+    from evalmeta.engine.interfaces import Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.login import SignIn
@@ -52,6 +53,7 @@ class CommandSubject(SubjectSettings):
     """
 
     agent = "a program that reads and writes JSON lines"
+    tracing = "received"
 
     adapter: Literal["command"]
     command: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -65,9 +67,8 @@ class CommandSubject(SubjectSettings):
         The program inherits this process's environment without Salesforce tokens, and `environment`. If it exits
         while it is asked, the case is retried with another process.
         """
-        environment = child_environment() | {"PYTHONUNBUFFERED": "1", **self.environment}
-        program = _find_program(self.command[0], root, environment.get("PATH"))
-        return _Command((program, *self.command[1:]), root, environment)
+        pool = ProcessPool(Process, self.command, root, self.environment)
+        return SimpleSubject(lambda case: _CommandSession(pool, case), close=pool.close)
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the program with its arguments, which may be files."""
@@ -92,21 +93,27 @@ def _find_program(name: str, root: Path, path: str | None) -> str:
     )
 
 
-class _Command:
-    """A pool of processes: one for every open session, and idle ones for later sessions."""
+_AnyProcess = TypeVar("_AnyProcess", bound="Process")
 
-    def __init__(self, command: tuple[str, ...], root: Path, environment: dict[str, str]) -> None:
-        self._command = command
+
+class ProcessPool(Generic[_AnyProcess]):
+    """The processes of a program: one for every open session, and idle ones for later sessions.
+
+    The program runs in `root`, with this process's environment without Salesforce tokens, and with `more`. Raise
+    SettingsError if it cannot be found.
+    """
+
+    def __init__(self, make: type[_AnyProcess], command: tuple[str, ...], root: Path, more: Mapping[str, str]) -> None:
+        self._make = make
+        self._environment = child_environment() | {"PYTHONUNBUFFERED": "1", **more}
+        program = _find_program(command[0], root, self._environment.get("PATH"))
+        self._command = (program, *command[1:])
         self._root = root
-        self._environment = environment
-        self._all: set[Process] = set()
-        self._idle: list[Process] = []
+        self._all: set[_AnyProcess] = set()
+        self._idle: list[_AnyProcess] = []
         self._is_closed = False
 
-    async def open(self, case: Case) -> Session:
-        return _CommandSession(self, case)
-
-    async def acquire(self) -> Process:
+    async def acquire(self) -> _AnyProcess:
         """Return a process that no other session uses until it is released."""
         while self._idle:
             process = self._idle.pop()
@@ -119,13 +126,13 @@ class _Command:
             process.kill()
         return process
 
-    async def _start(self) -> Process:
+    async def _start(self) -> _AnyProcess:
         """Start the program without a shell, in its own process group."""
         loop, turn = asyncio.get_running_loop(), TURN.get()
         environment = {**self._environment, **(turn.environment if turn else {})}
         try:
             _, process = await loop.subprocess_exec(
-                Process, *self._command, cwd=self._root, env=environment, start_new_session=True
+                self._make, *self._command, cwd=self._root, env=environment, start_new_session=True
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -134,13 +141,15 @@ class _Command:
             raise SubjectError(f"the program {name} cannot be started: {reason}{hint}") from error
         return process
 
-    async def release(self, process: Process) -> None:
+    async def release(self, process: _AnyProcess) -> None:
+        """Keep a process for later sessions, or end it if it cannot be used any more."""
         if process.is_ready:
             self._idle.append(process)
         else:
             await self._end(process)
 
     async def close(self) -> None:
+        """End all processes."""
         self._is_closed = True
         try:
             await asyncio.gather(*map(self._end, list(self._all)))
@@ -148,7 +157,7 @@ class _Command:
             for process in self._all:
                 process.abandon()
 
-    async def _end(self, process: Process) -> None:
+    async def _end(self, process: _AnyProcess) -> None:
         await process.end()
         self._all.discard(process)
 
@@ -156,7 +165,7 @@ class _Command:
 class _CommandSession:
     """One conversation; every line to the program contains the whole history, so that it can be stateless."""
 
-    def __init__(self, pool: _Command, case: Case) -> None:
+    def __init__(self, pool: ProcessPool[Process], case: Case) -> None:
         self._pool = pool
         self._process: Process | None = None
         self._id = uuid.uuid4().hex
@@ -210,7 +219,13 @@ def kill_programs() -> None:
 
 
 class Process(asyncio.SubprocessProtocol):
-    """A running program that answers one line of JSON with another; its stderr is read all the time."""
+    """A running program that answers one line of JSON with another; its stderr is read all the time.
+
+    Attributes:
+        may_write_unasked: whether lines that nothing asked for are not an error; `_deliver` must sort them out.
+    """
+
+    may_write_unasked: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._transport: asyncio.SubprocessTransport
@@ -218,6 +233,8 @@ class Process(asyncio.SubprocessProtocol):
         self._answer: asyncio.Future[bytes] | None = None
         self._received = bytearray()
         self._stderr = b""
+        # The last line of stdout that `_deliver` has ignored.
+        self._ignored = b""
         self._is_over = False
         self._has_exited = False
         self._has_closed_pipe = False
@@ -225,7 +242,11 @@ class Process(asyncio.SubprocessProtocol):
     @property
     def is_ready(self) -> bool:
         """Whether the program runs and has not written anything unexpected."""
-        return not (self._is_over or self._received)
+        return not (self._is_over or self._has_unasked)
+
+    @property
+    def _has_unasked(self) -> bool:
+        return bool(self._received) and not self.may_write_unasked
 
     async def ask(self, message: JsonObject) -> JsonValue:
         """Write one line and return the JSON that the program answers in one line; any error kills the program."""
@@ -245,10 +266,10 @@ class Process(asyncio.SubprocessProtocol):
         return answer
 
     async def _request(self, line: bytes) -> bytes:
-        if self._received:
+        if self._has_unasked:
             raise SubjectError(f"the program wrote a line before it was asked: {_excerpt(self._received)}; {_PROTOCOL}")
         if self._gone.done():
-            raise SubjectUnreachable(self._exit_message())
+            raise SubjectUnreachable(self._exit_message(), is_unprocessed=True)
         self._answer = asyncio.get_running_loop().create_future()
         self._stdin().write(line)
         return await self._answer
@@ -350,7 +371,8 @@ class Process(asyncio.SubprocessProtocol):
         half = f" in the middle of a line: {_excerpt(self._received)}" if self._received else ""
         lines = self._stderr_text().splitlines()[-_STDERR_LINES:]
         stderr = "\n".join(lines)[-_STDERR_CHARS:]
-        ending = f"the end of its stderr: {stderr}" if stderr else "it wrote nothing to stderr"
+        ignored = f"; its last text on stdout is not a message: {_excerpt(self._ignored)}" if self._ignored else ""
+        ending = f"the end of its stderr: {stderr}" if stderr else f"it wrote nothing to stderr{ignored}"
         return f"the program {event}{half}; {ending}"
 
     def _stderr_text(self) -> str:

@@ -48,6 +48,7 @@ class HttpSubject(SubjectSettings):
     """
 
     agent = "any other JSON endpoint"
+    tracing = "received"
 
     adapter: Literal["http"]
     url: str
@@ -236,7 +237,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _SECRET_HEADER: Final = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)
 
 
-class _FilledHeaders(NamedTuple):
+class FilledHeaders(NamedTuple):
     """Headers to send, the secrets in them, and where these are from, in the words of messages."""
 
     values: dict[str, str]
@@ -249,7 +250,7 @@ def header_variables(headers: Mapping[str, str]) -> list[str]:
     return [name for template in headers.values() for name in _VARIABLE.findall(template)]
 
 
-def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> _FilledHeaders:
+def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> FilledHeaders:
     """Return headers with the environment's value for each `${NAME}`, and the secrets in them.
 
     The key becomes a bearer token (RFC 6750). Values from the environment are secret, and so are the values of headers
@@ -274,7 +275,7 @@ def fill_headers(headers: Mapping[str, str], *, api_key_env: str = "") -> _Fille
         if _SECRET_HEADER.search(name):
             secrets.update((value, value.rpartition(" ")[2]))
             sources += [] if variables else [f"the header {name} in evalmeta.toml"]
-    return _FilledHeaders(values, secrets, " and ".join(dict.fromkeys(sources)))
+    return FilledHeaders(values, secrets, " and ".join(dict.fromkeys(sources)))
 
 
 def _variable(name: str) -> str:

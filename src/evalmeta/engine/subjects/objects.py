@@ -1,27 +1,26 @@
-"""Agents that are Python objects: functions that answer, and objects that open sessions; and the import of modules."""
+"""Agents that are Python objects: functions that answer, objects that open sessions, and agents of frameworks."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from evalmeta.engine.answers import context_of, generated_data, history_of, plain_text, turn_messages
-from evalmeta.engine.event_loop import Threads
 from evalmeta.engine.interfaces import NothingToClose, Session, SimpleSubject, Subject
-from evalmeta.engine.project_code import Function, innermost_line, is_in_project, traceback_text
-from evalmeta.errors import EvalmetaError, SettingsError, SubjectBusy, SubjectError, SubjectUnreachable
-from evalmeta.model.redaction import error_text
+from evalmeta.engine.subjects.calls import Call, Calls, check_call, definition_line
+from evalmeta.engine.subjects.kinds import AgentKind, class_name, kind_of
+from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.model.entry_points import ENTRY_POINTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.engine.project_code import Function
     from evalmeta.model.evaluation import Case, InputKind
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
@@ -52,21 +51,20 @@ def subject_of(agent: object, *, root: Path, called: str = "the subject", retry_
     `open(history, context)`, whose sessions have `ask(utterance)` and may have `close()`. All of them may be coroutine
     functions; others run in a daemon thread. Functions only receive the parameters that they declare: `history` is a
     list of mappings with role, message and topic, `context` maps variable names to values. An agent that is busy
-    raises `SubjectBusy`.
+    raises `SubjectBusy`. Objects of frameworks are asked as their kind says (`kinds`). A function without parameters
+    returns the object of one case.
 
     Errors name files relative to `root`, and call the object `called`. `retry_on` names transient exceptions, by their
     class or a base class; after one of them, the case is retried. Raise SettingsError if the object is not an
     agent, or the class cannot be instantiated without arguments.
     """
-    if inspect.isclass(agent) and _opens(agent):
+    if inspect.isclass(agent) and (_opens(agent) or _is_shareable(agent)):
         agent = _instance(agent, root, called)
     for adapter in OBJECT_ADAPTERS:
         if adapter.recognises(agent):
             return adapter.bind(agent, Calls(root, retry_on=retry_on), called)
     raise SettingsError(
-        f"{called} is neither a function nor an object with the method open: "
-        f"{f'the class {agent.__name__}' if isinstance(agent, type) else type(agent).__name__}",
-        actions=("Name a function answer(utterance), or a class with open(history, context).",),
+        f"{called} is neither a function nor an object with the method open: {_description(agent)}", actions=_WAYS_OUT
     )
 
 
@@ -80,12 +78,145 @@ class ObjectAdapter(NamedTuple):
     bind: Callable[[object, Calls, str], Subject]
 
 
+def _description(agent: object) -> str:
+    defined = agent if isinstance(agent, type) else type(agent)
+    name = defined.__name__ if defined.__module__ in {"builtins", "__main__"} else class_name(defined)
+    return f"the class {name}" if isinstance(agent, type) else name
+
+
+_WAYS_OUT: Final = (
+    "Name a function answer(utterance), or a class with open(history, context).",
+    "To ask another object, write a function: async def answer(utterance): return await thing.run(utterance)",
+    f"Agents of these packages are asked as they are: {', '.join(ENTRY_POINTS['agents'])}.",
+)
+
+
+# Objects of frameworks
+
+
+def _kind(agent: object) -> AgentKind | None:
+    if inspect.isroutine(agent) or inspect.isclass(agent):
+        return None
+    return kind_of(type(agent))
+
+
+def _is_shareable(defined: type) -> bool:
+    kind = kind_of(defined)
+    return kind is not None and not kind.factory
+
+
+def _bind_framework(agent: object, calls: Calls, called: str) -> Subject:
+    kind = cast("AgentKind", _kind(agent))
+    if kind.factory:
+        raise SettingsError(
+            f"{called} is one {class_name(type(agent))}, which holds one conversation, so its cases would be mixed",
+            actions=(f"Name a function that makes one for each case: {kind.factory}",),
+        )
+    kind.check(agent, called=called)
+    return _FrameworkAgent(agent, kind, calls)
+
+
+class _FrameworkAgent:
+    """An agent of a framework, which all cases share."""
+
+    def __init__(self, agent: object, kind: AgentKind, calls: Calls) -> None:
+        self._agent = agent
+        self._kind = kind
+        self._calls = calls
+
+    async def open(self, case: Case) -> Session:
+        return await _open(self._agent, self._kind, case, self._calls)
+
+    async def close(self) -> None:
+        self._calls.close()
+
+
+async def _open(agent: object, kind: AgentKind, case: Case, calls: Calls) -> Session:
+    session = await calls.call(cast("Function", kind.open), agent, case)
+    return _AgentSession(session, _method(session, "ask"), calls)
+
+
+def _makes_agents(agent: object) -> bool:
+    """Return whether an object is called without arguments: it takes no utterance, or it returns agents of a kind."""
+    is_class = inspect.isclass(agent)
+    if not callable(agent) or (isinstance(agent, type) and kind_of(agent) is None):
+        return False
+    function = cast("Function", agent)
+    try:
+        signature = inspect.signature(function)
+        signature.bind()
+    except (TypeError, ValueError):
+        return False
+    return is_class or not signature.parameters or _returns_agents(function)
+
+
+def _returns_agents(function: Function) -> bool:
+    try:
+        returned: object = inspect.signature(function, eval_str=True).return_annotation
+    except Exception:  # noqa: BLE001 - annotations may be any code
+        return False
+    return isinstance(returned, type) and kind_of(returned) is not None
+
+
+def _bind_factory(agent: object, calls: Calls, called: str) -> Subject:
+    return _Factory(cast("Function", agent), calls, called)
+
+
+class _Factory:
+    """A function that makes the agent of one case."""
+
+    def __init__(self, make: Function, calls: Calls, called: str) -> None:
+        self._make = make
+        self._calls = calls
+        self._called = called
+        is_async = inspect.iscoroutinefunction(make) or inspect.isclass(make)
+        # A plain function is called before the first question, to report its errors; the first case gets the result.
+        self._made: list[object] = [] if is_async else [self._checked(_first_agent(make, calls.root, called))]
+
+    async def open(self, case: Case) -> Session:
+        made = self._made.pop() if self._made else await self._calls.call(self._make)
+        kind = _kind(self._checked(made))
+        if kind is not None:
+            return await _open(made, kind, case, self._calls)
+        opener = _method(made, "open")
+        session = await self._calls.call(opener, **_inputs(_accepted_names(opener), case, ()))
+        return _AgentSession(session, _method(session, "ask"), self._calls)
+
+    def _checked(self, made: object) -> object:
+        kind = _kind(made)
+        if kind is not None:
+            kind.check(made, called=f"what {self._called} returned")
+        elif not _opens(made):
+            raise SettingsError(
+                f"{definition_line(self._make, self._calls.root)}{self._called} takes no utterance, so it must return "
+                f"an agent; it returned {_description(made)}",
+                actions=("Define it as answer(utterance), or return an agent of a framework.", *_WAYS_OUT[1:]),
+            )
+        return made
+
+    async def close(self) -> None:
+        self._calls.close()
+
+
+def _first_agent(make: Function, root: Path, called: str) -> object:
+    try:
+        return make()
+    except Exception as error:
+        raise SettingsError(
+            f"{definition_line(make, root)}{called} cannot make an agent: {type(error).__name__}: {error}",
+            actions=(f"Let {getattr(make, '__name__', 'it')}() return an agent when it is called without arguments.",),
+        ) from error
+
+
+# Functions, and objects with the method open
+
+
 def _instance(kind: type, root: Path, called: str) -> object:
     try:
         return kind()
     except Exception as error:
         raise SettingsError(
-            f"{_definition_line(kind, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
+            f"{definition_line(kind, root)}{called} cannot be instantiated: {type(error).__name__}: {error}",
             actions=(f"Let {kind.__name__}() work without arguments, or name an instance.",),
         ) from error
 
@@ -126,42 +257,13 @@ def _bind_function(agent: object, calls: Calls, called: str) -> Subject:
     return SimpleSubject(lambda case: _FunctionSession(answer, accepted, case, takes), close=close)
 
 
-# The first that recognises an object is used, so adapters for the objects of one framework stand first.
-OBJECT_ADAPTERS: Final = (ObjectAdapter(_opens, _bind_opener), ObjectAdapter(_is_function, _bind_function))
-
-
-def check_call(
-    function: Function,
-    arguments: tuple[object, ...],
-    inputs: Mapping[str, object],
-    *,
-    called: str,
-    root: Path,
-    example: str,
-) -> None:
-    """Check without a call that a function takes these arguments; raise SettingsError with its line if it does not."""
-    try:
-        # A decorator can add arguments, so what it wraps does not say how it must be called.
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return
-    try:
-        signature.bind(*arguments, **inputs)
-    except TypeError as error:
-        defined = f"{getattr(function, '__name__', 'it')}{signature}"
-        what = f"{_definition_line(function, root)}{called} cannot be called: {error}; it is {defined}"
-        raise SettingsError(f"{what}, and must be {example}", actions=(f"Define it as {example}.",)) from None
-
-
-def _definition_line(defined: object, root: Path) -> str:
-    """Return `FILE:LINE: ` of a function or class, relative to `root` if it is in there; empty if it is not known."""
-    plain = inspect.unwrap(defined) if callable(defined) else defined
-    plain = plain if inspect.isroutine(plain) or inspect.isclass(plain) else _call_method(type(plain))
-    try:
-        file, (_, line) = Path(inspect.getfile(plain)), inspect.getsourcelines(plain)  # type: ignore[arg-type]
-    except (TypeError, OSError):
-        return ""
-    return f"{file.relative_to(root.resolve()) if is_in_project(file, root.resolve()) else file}:{line or 1}: "
+# The first that recognises an object is used: objects of frameworks may have a method open, or be callable, too.
+OBJECT_ADAPTERS: Final = (
+    ObjectAdapter(lambda agent: _kind(agent) is not None, _bind_framework),
+    ObjectAdapter(_opens, _bind_opener),
+    ObjectAdapter(_makes_agents, _bind_factory),
+    ObjectAdapter(_is_function, _bind_function),
+)
 
 
 class _Takes:
@@ -207,7 +309,7 @@ class _Takes:
                 return False
             defined = f"{getattr(self._function, '__name__', 'it')}{self._signature}"
             raise SettingsError(
-                f"{_definition_line(self._function, self._root)}{self._called} cannot be called with the inputs "
+                f"{definition_line(self._function, self._root)}{self._called} cannot be called with the inputs "
                 f"{', '.join(keys)}: {error}; it is {defined}",
                 actions=(
                     f"Define it with the parameters {', '.join(keys)}, or with one parameter for the whole mapping.",
@@ -230,7 +332,7 @@ class _FunctionSession(NothingToClose):
 
     checks_answers = True
 
-    def __init__(self, answer: _Call, accepted: Collection[str], case: Case, takes: _Takes) -> None:
+    def __init__(self, answer: Call, accepted: Collection[str], case: Case, takes: _Takes) -> None:
         self._answer = answer
         self._accepted = accepted
         self._case = case
@@ -335,88 +437,3 @@ def _inputs(accepted: Collection[str], case: Case, answered: Sequence[tuple[str,
     if "context" in accepted:
         inputs["context"] = context_of(case)
     return inputs
-
-
-class _Call(Protocol):
-    """A function of the project as a coroutine function, whose exceptions are errors of the subject."""
-
-    def __call__(self, *args: object, **inputs: object) -> Coroutine[None, None, object]:
-        """Return the function's result."""
-        ...
-
-
-class Calls:
-    """Call functions of the project in `root`, and turn their exceptions into errors of the subject.
-
-    Without `threads`, they run in threads of their own, which `close` ends.
-    """
-
-    def __init__(self, root: Path, *, retry_on: tuple[str, ...] = (), threads: Threads | None = None) -> None:
-        self.root = root
-        self._root = root.resolve()
-        self._retry_on = retry_on
-        self._threads = threads or Threads()
-
-    def of(self, function: Function) -> _Call:
-        """Return a coroutine function that returns a function's result.
-
-        A function that is not a coroutine function runs in a daemon thread. An exception that `retry_on` names becomes
-        SubjectUnreachable. Another one becomes SubjectError, with the line in the project, unless it is evalmeta's own,
-        such as SubjectBusy.
-        """
-        is_async = any(map(inspect.iscoroutinefunction, (function, _call_method(function))))
-        coroutine_function = cast("_Call", function) if is_async else None
-
-        async def call(*args: object, **inputs: object) -> object:
-            try:
-                if coroutine_function is not None:
-                    return await coroutine_function(*args, **inputs)
-                result = await self._threads.call(partial(function, *args, **inputs))
-                return await result if isinstance(result, Awaitable) else result
-            except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as error:
-                # pytest.fail() and panics of Rust are not subclasses of Exception.
-                failure = self._failure(error)
-                if failure is error:
-                    raise
-                raise failure from error
-
-        return call
-
-    async def call(self, function: Function, *args: object, **inputs: object) -> object:
-        """Return a function's result; see `of`."""
-        return await self.of(function)(*args, **inputs)
-
-    def close(self) -> None:
-        """End the threads in which no function runs any more."""
-        self._threads.close()
-
-    def _failure(self, error: BaseException) -> BaseException:
-        failure = error
-        if any(_is_named(kind, name) for kind in type(error).__mro__ for name in self._retry_on):
-            failure = SubjectUnreachable(self._with_line(error))
-        elif not isinstance(error, EvalmetaError):
-            failure = SubjectError(self._with_line(error))
-        if isinstance(failure, SubjectError) and not isinstance(failure, SubjectBusy):
-            failure.traceback = traceback_text(error, self._root)
-        return failure
-
-    def _with_line(self, error: BaseException) -> str:
-        place = innermost_line(error, self._root)
-        if place is None:
-            return error_text(error)
-        file, line = place
-        return f"{file.relative_to(self._root)}:{line}: {error_text(error)}"
-
-
-def _call_method(called: object) -> object:
-    return getattr(called, "__call__", None)  # noqa: B004 - the method itself is needed
-
-
-def _is_named(kind: type, name: str) -> bool:
-    """Return whether a class has this name, with or without its module or a module that imports it."""
-    if name in {kind.__name__, f"{kind.__module__}.{kind.__qualname__}"}:
-        return True
-    module, _, own = name.rpartition(".")
-    return getattr(sys.modules.get(module), own, None) is kind

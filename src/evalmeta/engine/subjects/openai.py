@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
-from evalmeta.engine.answers import context_of, plain_text
+from evalmeta.engine.answers import chat_messages, context_of, plain_text
 from evalmeta.engine.interfaces import NothingToClose, SimpleSubject, Subject
 from evalmeta.engine.subjects.http import fill_headers, header_variables
 from evalmeta.engine.subjects.openai_replies import read_completion, read_response
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 
 _Api: TypeAlias = Literal["chat", "responses"]
-# Messages of tools become the user's: the API only accepts them after the call that they answer.
-_ROLES: Final = {"agent": "assistant", "system": "system"}
 
 
 class _Read(Protocol):
@@ -74,6 +72,7 @@ class OpenAISubject(SubjectSettings):
     """
 
     agent = "an endpoint that supports OpenAI's chat completions or responses"
+    tracing = "received"
 
     adapter: Literal["openai"]
     model: str
@@ -126,9 +125,7 @@ class _Session(NothingToClose):
         context = "".join(f"\n{name}: {plain_text(value)}" for name, value in context_of(case).items())
         instructions = [settings.system, context and f"Context:{context}"]
         self._messages: list[JsonObject] = [{"role": "system", "content": part} for part in instructions if part]
-        for entry in case.history:
-            role = _ROLES.get((entry.role or "").lower(), "user")
-            self._messages.append({"role": role, "content": entry.message or ""})
+        self._messages += map(dict, chat_messages(case))
 
     async def ask(self, utterance: str) -> GeneratedData:
         asked: list[JsonObject] = [*self._messages, {"role": "user", "content": utterance}]

@@ -23,16 +23,19 @@ class PythonSubject(SubjectSettings):
     """An agent that is a Python object: `target = "module:name"`, imported from the project's folder.
 
     `retry_on` lists the agent's transient exceptions, such as `httpx.ReadTimeout`, which are retried. `model`
-    is the language model whose price its answers have, unless they name one.
+    is the language model whose price its answers have, unless they name one. With `traces`, evalmeta reads what answers
+    leave out from the spans that the agent records with OpenTelemetry.
     """
 
     agent = "a Python function or object"
     imports_code = True
+    tracing = "in process"
 
     adapter: Literal["python"]
     target: Annotated[str, Field(pattern=TARGET)]
     retry_on: tuple[str, ...] = ()
     model: str = ""
+    traces: bool = False
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Import the target and return a subject for it; raise SettingsError if it is not an agent."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _RESULT_KEYS: Final = frozenset({"definition", "iteration", "number", "verdict", "results"})
-_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged", "metadata"})
+_OTHER_KEYS: Final = frozenset({"label", "earlier", "traceback", "quarantine", "partly_judged", "metadata", "tags"})
 
 
 class ReplaySubject(SubjectSettings):
@@ -133,6 +133,10 @@ class Recordings:
         """Append a recording to the others of its utterance."""
         for case_number in {None, recording.number}:
             self._queues[" ".join(utterance.split()), case_number].append(recording)
+
+    def __iter__(self) -> Iterator[Recording]:
+        """Yield all recordings that were not taken."""
+        return (recording for (_, number), queue in self._queues.items() if number is None for recording in queue)
 
     def take(self, utterance: str, *, number: int) -> Recording | None:
         """Return the next recording of an utterance, and the last one again and again.
