@@ -81,6 +81,7 @@ def test_a_baseline_is_stable_text_with_a_line_for_each_case(tmp_path: Path) -> 
     assert path.read_text() == '{\n  "evalmeta": "baseline",\n  "version": 2,\n  "tests": {}\n}\n'
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tests=st.dictionaries(texts, known, max_size=3))
 def test_a_baseline_reads_back_as_it_was_written(tmp_path: Path, tests: dict[str, KnownTest]) -> None:

@@ -371,7 +371,7 @@ def test_other_columns_are_kept_as_metadata(spec: Path, name: str, content: str)
     "title",
     [
         *("contians", "Contains", "topc", "Expected Topic?", "expected_topic", "expected_anwser", "regex", "Answer"),
-        *("response", "ground truth", "Latency", "iterations", "min_pass_rate", "skip", "tool_calls"),
+        *("response", "ground truth", "Latency", "Iteration", "min_pass_rate", "skip", "tool_calls"),
     ],
 )
 @pytest.mark.parametrize("lines", [False, True])

@@ -294,6 +294,13 @@ def test_how_often_and_what_passes_is_named() -> None:
     ]
 
 
+def test_how_often_a_case_runs_is_named() -> None:
+    cases = (Case(1, (Turn("a"), Turn("b")), iterations=5), Case(2, (Turn("c"),)))
+    losses = definition_of(Document(Evaluation("n", "s", cases)))[1]
+    assert "test case 1: its number of iterations; run it with --iterations 5" in map(str, losses)
+    assert "iterations" not in "".join(str(loss) for loss in losses if loss.where != "test case 1")
+
+
 def test_what_was_converted_is_a_definition_that_can_be_deployed() -> None:
     config = read_test_config(json.dumps({"criteria": {"response_match_score": 0.5}}).encode(), label="c")
     document = read_adk(eval_set(GREETING, STATEFUL), label="t", name="Weather", config=config)

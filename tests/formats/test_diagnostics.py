@@ -52,6 +52,7 @@ def check_all(data: object, diagnostics: Diagnostics) -> None:
         case.required_text("utterance")
 
 
+@pytest.mark.slow
 def test_a_file_is_gone_through_once_however_many_problems_it_has() -> None:
     diagnostics, profile = Diagnostics("x.json"), cProfile.Profile()
     profile.runcall(check_all, {"cases": [{f"key{place}": 1 for place in range(40)}] * 1_000, "more": 1}, diagnostics)

@@ -1,14 +1,21 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalmeta.formats.diagnostics import foreign_character
-from evalmeta.formats.expectation_edits import replace_expected
+from evalmeta.formats.expectation_edits import ExpectationPlace, is_only_change, replace_calls, replace_expected
 from evalmeta.formats.testspec import read_spec
 from evalmeta.model.definition import Expectation
 from evalmeta.model.expectations import render_actions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evalmeta.model.json_value import JsonValue
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).filter(
     lambda text: text.strip() and not foreign_character(text)
@@ -53,6 +60,41 @@ def test_any_text_replaces_only_the_one_scalar(answer: str, old: str) -> None:
 def test_a_list_of_actions_keeps_its_form(old: str, names: list[str], new: str) -> None:
     content = "cases:\n- input: Hi\n  {}\n  tags: a\n"
     assert replaced(content.format(old), ACTIONS, render_actions(names)) == content.format(new)
+
+
+@pytest.mark.parametrize(
+    ("old", "calls", "new"),
+    [
+        (
+            '{"cases": [{"input": "Hi", "actions": [{"name": "A", "input": {"n": 1}}]}]}',
+            [({"name": "A", "input": {"n": 2, "t": True, "l": ["a:"]}}, None), ("C", None)],
+            '{"cases": [{"input": "Hi", "actions": [{"name": "A", "input": {"n": 2, "t": true, "l": ["a:"]}}, "C"]}]}',
+        ),
+        (
+            "cases:\n- turns:\n  - input: Hi\n    actions:\n    - {name: A, input: {n: 1}}\n    - B\n    # why\n",
+            [("B", 1), ({"name": "C", "input": {"a,": "no"}}, None)],
+            'cases:\n- turns:\n  - input: Hi\n    actions:\n    - B\n    - {name: C, input: {"a,": "no"}}\n    # why\n',
+        ),
+        (
+            "cases:\n- input: Hi\n  actions:\n    name: A\n    input: {n: 1}\n  tags: a\n",
+            [],
+            "cases:\n- input: Hi\n  actions:\n    []\n  tags: a\n",
+        ),
+    ],
+    ids=["json", "turn", "single"],
+)
+def test_calls_replace_only_the_list_of_actions(
+    tmp_path: Path, old: str, calls: list[tuple[JsonValue, int | None]], new: str
+) -> None:
+    path = tmp_path / "x.yaml"
+    before = read_spec(old.encode(), label="x.yaml").document("x").evaluation
+    [case] = before.cases
+    place = ExpectationPlace(case, 0, 0)
+    after = replace_calls(path, old.encode(), place, calls)
+    assert after.decode() == new
+    now = read_spec(after, label="x.yaml").document("x").evaluation
+    assert is_only_change(before, now, place, "", calls=[call for call, _ in calls])
+    assert not is_only_change(before, now, place, "", calls=["Other"])
 
 
 def test_a_spec_in_json_stays_json() -> None:

@@ -48,6 +48,7 @@ def test_a_new_check_is_a_property_of_the_schema() -> None:
     assert schema == SCHEMA
 
 
+@pytest.mark.slow
 @given(kinds.flatmap(held_by_specs))
 def test_what_is_written_fits_the_schema(definition: Definition) -> None:
     import yaml
@@ -124,6 +125,11 @@ def test_schema_and_reader_are_of_one_mind(changes: dict[str, object], *, fits: 
         *(
             ({"testCases": [{**OWN, **changes}]}, fits)
             for changes, fits in [
+                ({"iterations": 5}, True),
+                ({"iterations": 0}, False),
+                ({"iterations": 1001}, False),
+                ({"iterations": "5"}, False),
+                ({"iterations": True}, False),
                 ({"contains": ["a", 7]}, True),
                 ({"contains": []}, False),
                 ({"contains": " "}, False),

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from evalmeta.errors import FormatError
+from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.testspec import Spec, read_spec
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Quarantine, today
@@ -63,6 +64,14 @@ cases:
     assert case.history == (HistoryMessage("user", "Hi", None, 0), HistoryMessage("agent", "Hello", None, 1))
 
 
+@pytest.mark.parametrize(("indices", "expected"), [((1, 0), ["Hi", "Hello"]), ((2, 0), ["Hello", "Hi"])])
+def test_complete_indices_are_the_order_of_a_history(indices: tuple[int, int], expected: list[str]) -> None:
+    hello, hi = indices
+    history = f"[{{role: agent, message: Hello, index: {hello}}}, {{role: user, message: Hi, index: {hi}}}]"
+    [case] = read(f"cases:\n- input: Bye\n  conversationHistory: {history}\n").cases
+    assert [message.message for message in case.history] == expected
+
+
 def test_a_case_has_a_quarantine_with_a_reason_and_a_last_day() -> None:
     spec = read(f"testCases:\n- input: Hi\n  quarantine: {{reason: flaky, until: {SOON}}}\n- input: Bye\n")
     assert [case.quarantine for case in spec.cases] == [Quarantine("flaky", SOON), None]
@@ -98,6 +107,24 @@ def test_a_case_has_a_quarantine_with_a_reason_and_a_last_day() -> None:
 )
 def test_a_quarantine_without_reason_or_near_end_is_an_error(quarantine: str, found: str) -> None:
     assert problems(f"testCases:\n- input: Hi\n  quarantine: {quarantine}\n") == [found]
+
+
+def test_a_case_approves_calls_which_definitions_cannot_hold() -> None:
+    spec = read("testCases:\n- input: Hi\n  approve: refund\n- input: Hi\n  approve: [a, b]\n- input: Hi\n")
+    assert [case.approve for case in spec.cases] == [("refund",), ("a", "b"), ()]
+    assert not spec.is_held_by_definitions
+    definition, losses = definition_of(spec.document("t"))
+    assert len(definition.test_cases) == 3
+    assert "the approvals of a, b" in str(losses)
+
+
+def test_a_key_of_a_case_in_a_turn_says_where_it_belongs() -> None:
+    text = "testCases:\n- turns:\n  - input: Hi\n    contains: Hello\n    approve: [refund]\n"
+    with pytest.raises(FormatError) as caught:
+        read(text)
+    [problem] = caught.value.problems
+    assert problem.message == "a turn has no key 'approve'"
+    assert problem.hint == "Write it in the test case, beside turns."
 
 
 def test_defaults_quarantine_no_case() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalmeta.model.evaluation import Quarantine
 from evalmeta.model.generated_data import Action, GeneratedData, Passage, Tokens
-from evalmeta.model.run import CaseResult, EarlierTurn, Run, RunStatus, TestResult, Verdict
+from evalmeta.model.run import CaseResult, EarlierTurn, ErrorOrigin, Run, RunStatus, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(
@@ -42,6 +42,7 @@ answers = st.builds(
     first_token_ms=st.none() | numbers,
     state=st.none() | st.dictionaries(texts, json_values, max_size=2),
     handoffs=st.none() | st.lists(texts, max_size=2).map(tuple),
+    traceparent=st.none() | texts,
 )
 results = st.builds(
     TestResult,
@@ -74,6 +75,9 @@ cases = st.builds(
     earlier=st.lists(st.builds(EarlierTurn, texts, answers), max_size=1).map(tuple),
     traceback=texts,
     quarantine=st.none() | st.builds(Quarantine, texts, st.dates(date(1000, 1, 1)), st.booleans()),
+    unanswered=st.none() | answers,
+    origin=st.none() | st.sampled_from(ErrorOrigin),
+    tags=st.lists(texts, max_size=2).map(tuple),
 )
 options = st.builds(
     RunOptions,

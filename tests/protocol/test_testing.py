@@ -28,6 +28,7 @@ def of_a_definition(run: Run) -> Run:
             ),
             label="",
             earlier=(),
+            tags=(),
         )
         for case in run.cases
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evalmeta import limits
 from evalmeta.errors import FormatError
 from evalmeta.formats.diagnostics import Loss, foreign_character, without_foreign
-from evalmeta.model.checks import JSON_OPERATORS, WHOLE_ANSWERS, comparison_of, comparison_with, has_variants
+from evalmeta.model.checks import JSON_OPERATORS, UNJUDGED, WHOLE_ANSWERS, comparison_of, comparison_with, has_variants
 from evalmeta.model.definition import ContextVariable, Definition, Expectation, HistoryMessage, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, OUTCOME, TOPIC, canonical_name, expectation_kind, render_actions
 from evalmeta.model.expected_values import is_matcher
@@ -125,6 +125,11 @@ class _Converter:
             self.lose(where, f"its tags {', '.join(case.tags)}")
         if case.metadata:
             self.lose(where, f"its metadata {', '.join(case.metadata)}")
+        if case.iterations is not None:
+            what = f"its number of iterations; run it with --iterations {case.iterations}"
+            self.lose(where, what)
+        if case.approve:
+            self.lose(where, f"the approvals of {', '.join(case.approve)}")
         if case.quarantine:
             self.lose(where, f"its quarantine until {case.quarantine.until}; list it in evalmeta.toml: [[quarantine]]")
 
@@ -197,7 +202,7 @@ class _Converter:
             yield comparison_with(expectation, "contains", "$.generatedData.topic", expected)
         elif name in self._kept_checks:
             yield expectation
-        elif is_check(name):
+        elif is_check(name) or name == UNJUDGED:
             self.lose(where, f"the check {expectation.label or name!r}, for which definitions have no expectation")
         elif expectation_kind(name) is None or expectation.is_custom:
             self.lose("definition", f"the metric {name!r}, for which definitions have no expectation")

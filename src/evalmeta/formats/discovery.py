@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.formats.registry import Content
-    from evalmeta.model.json_value import JsonValue
+    from evalmeta.model.json_value import JsonObject, JsonValue
 
 
 _TEXT_BYTES: Final = 4_096
@@ -44,8 +44,6 @@ _VARIABLE: Final = re.compile("context variable ")
 # The keys at the root of files of other programs, and what to say of them; the first row that fits is it.
 _RESULTS: Final = ("it has the results of a run", ("testCases", "subjectName", "status"))
 _PROGRAMS: Final = (
-    ("it is a configuration of promptfoo", ("prompts", "providers")),
-    ("it is a configuration of promptfoo", ("prompts", "targets")),
     ("it is an OpenAPI description", ("openapi",)),
     ("it is an OpenAPI description", ("swagger",)),
     ("it is a JSON Schema", ("$schema", "properties")),
@@ -104,8 +102,10 @@ def _kind_of_yaml(file: FileHead) -> FileKind:
     except ValueError:
         is_test = likeness.is_damaged_spec(root or words, words, is_yaml=True)
     else:
+        if kind := _named_only(first_format(lambda declared: declared.recognises(value))):
+            return kind
         root = [*value] if isinstance(value, dict) else []
-        is_test = not _program(root) and not _is_dataset(value) and likeness.is_spec(value, is_yaml=True)
+        is_test = not _program(root) and likeness.is_spec(value, is_yaml=True)
     return FileKind("testspec") if is_test else FileKind(None if _program(root) else "testspec", _reason(root))
 
 
@@ -121,11 +121,10 @@ def _parsed(head: bytes) -> JsonValue:
     return peek_yaml(text)
 
 
-def _is_dataset(value: JsonValue) -> bool:
-    """Return whether a value is a dataset of pydantic-evals, whose cases have inputs and evaluators."""
-    cases = value.get("cases") if isinstance(value, dict) else None
-    first = cases[0] if isinstance(cases, list) and cases else None
-    return isinstance(first, dict) and "inputs" in first and not {"evaluators", "expected_output"}.isdisjoint(first)
+def _named_only(name: str | None) -> FileKind | None:
+    """Return the kind of a file whose format is read only if a person names the file; None for other formats."""
+    why_not = all_formats()[name].named_only if name else ""
+    return FileKind(name, why_not) if why_not else None
 
 
 def _kind_of_table(file: FileHead) -> FileKind:
@@ -134,6 +133,8 @@ def _kind_of_table(file: FileHead) -> FileKind:
     file = file._replace(format=recognise(file.data), rows=rows)
     if name := _certain(file):
         return FileKind(name)
+    if kind := _named_only(file.format):
+        return kind
     small = ({title.lower() for title in row} for row in file.rows)
     has_variables = any("utterance" in row and any(map(_VARIABLE.match, row)) for row in small)
     if has_variables or any(map(likeness.is_case, file.rows)):
@@ -154,6 +155,8 @@ def _kind_of_lines(file: FileHead) -> FileKind:
     recognised = recognise(file.data)
     if name := _certain(file._replace(rows=rows, format=recognised)):
         return FileKind(name)
+    if kind := _named_only(recognised):
+        return kind
     if any(likeness.is_spec([row], is_yaml=False) for row in rows or [dict.fromkeys(keys)]):
         return FileKind("testspec")
     return FileKind(None if recognised == "testspec" and "input" not in keys else recognised, _reason(keys))
@@ -168,6 +171,12 @@ def _kind_of_json(file: FileHead) -> FileKind:
     root = [*file.value] if isinstance(file.value, dict) else []
     items = file.value.get("rows") if isinstance(file.value, dict) else file.value
     rows = [row for row in (items[:_ROWS] if isinstance(items, list) else ()) if isinstance(row, dict)]
+    if kind := _named_only(file.format):
+        return kind
+    return _kind_of_value(file, root, rows)
+
+
+def _kind_of_value(file: FileHead, root: Sequence[str], rows: Sequence[JsonObject]) -> FileKind:
     if program := _program(root):
         return FileKind(file.format, program)
     if likeness.has_key_of_format(root) or _certain(file._replace(keys=root, rows=rows)):

@@ -16,6 +16,7 @@ from evalmeta.formats.files import format_of
 from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name, parse_actions
+from evalmeta.model.expected_calls import NO_CALL, read_call
 from evalmeta.model.registry import TESTING_DEFINITION
 from evalmeta.package.files import shown
 from evalmeta.xmlio.definitions import read_definition
@@ -23,10 +24,12 @@ from evalmeta.xmlio.formatter import replace_text
 from evalmeta.xmlio.reader import local_name, read_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from evalmeta.model.aggregation import NamedResult
     from evalmeta.model.definition import Expectation
+    from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import CaseResult, TestResult
 
 
@@ -73,23 +76,30 @@ def find_expectation(
     named = canonical_name(result.name), result.label or ""
     names = [(canonical_name(expectation.name), expectation.label or "") for expectation in expectations]
     indexes = [at for at, name in enumerate(names) if name == named]
-    if any("calls" in expectations[at].terms for at in indexes):
-        message = f"the actions of case {judged.number} of {label} have arguments, which an answer cannot replace"
-        raise UsageError(message, actions=["Edit the test by hand; the report shows the calls that were made."])
-    of_value = [at for at in indexes if _is_same(result, expected_value(expectations[at]), result.expected)]
+    of_value = [at for at in indexes if _expects(expectations[at], result, result.expected)]
     indexes = of_value or indexes
     of_turn = [result for result in judged.results if result.turn == chosen.turn]
     if len(of_turn) == len(expectations) and chosen.place in indexes:
         indexes = [chosen.place]
     if len(indexes) != 1:
         _changed(judged, f"{result.label or result.name} is not one of its expectations", label)
-    place = ExpectationPlace(case, turn, indexes[0])
-    now = expected_value(expectations[indexes[0]])
-    if _is_same(result, now, result.actual):
+    return ExpectationPlace(case, turn, indexes[0])
+
+
+def check_unchanged(
+    place: ExpectationPlace, judged: CaseResult, chosen: NamedResult, *, label: str, is_accepted: bool | None = None
+) -> None:
+    """Raise UsageError if an expectation is another one than in the run, or already accepts the answer.
+
+    `is_accepted` says the latter of calls with arguments; None compares the texts.
+    """
+    result, expectation = chosen.result, place.expectation
+    if is_accepted is None:
+        is_accepted = _expects(expectation, result, result.actual)
+    if is_accepted:
         raise UsageError(f"{label} already expects this", actions=["Run the test again."])
-    if not _is_same(result, now, result.expected):
+    if not _expects(expectation, result, result.expected):
         _changed(judged, f"{result.label or result.name} expects something else", label)
-    return place
 
 
 def replace_value(path: Path, data: bytes, place: ExpectationPlace, value: str) -> bytes:
@@ -107,8 +117,26 @@ def replace_value(path: Path, data: bytes, place: ExpectationPlace, value: str) 
     return replace_expected(data, label=label, expectation=expectation, value=value, **where)
 
 
-def is_only_change(before: Evaluation, after: Evaluation, place: ExpectationPlace, value: str) -> bool:
-    """Return whether two evaluations are the same except for one expected value, which is then this one."""
+def replace_calls(
+    path: Path, data: bytes, place: ExpectationPlace, calls: Sequence[tuple[JsonValue, int | None]]
+) -> bytes:
+    """Return the bytes of a test spec in which actions with arguments expect other calls.
+
+    Each call has the index of the earlier one that it is, whose text is kept; None if it is new or changed.
+    """
+    edit, case = _opened(data, place.case.number, place.turn, shown(path))
+    return edit.replace_calls(*_own_pair(case, ACTIONS, shown(path)), calls)
+
+
+def is_only_change(
+    before: Evaluation,
+    after: Evaluation,
+    place: ExpectationPlace,
+    value: str,
+    *,
+    calls: Sequence[JsonValue] | None = None,
+) -> bool:
+    """Return whether two evaluations are the same except for one expected value, or calls, which are then these."""
     old, new = tuple(before.cases), tuple(after.cases)
     if len(old) != len(new):
         return False
@@ -118,7 +146,8 @@ def is_only_change(before: Evaluation, after: Evaluation, place: ExpectationPlac
                 return False
             continue
         was, now = place._replace(case=one), place._replace(case=other)
-        if not _has_value(now.expectation, value) or _without_value(was) != _without_value(now):
+        has_value = _has_value(now.expectation, value) if calls is None else _has_calls(now.expectation, calls)
+        if not has_value or _without_value(was) != _without_value(now):
             return False
     return True
 
@@ -165,15 +194,36 @@ def _has_value(expectation: Expectation, value: str) -> bool:
     return parse_actions(expected) == parse_actions(value) if is_actions else expected == value
 
 
+def _has_calls(expectation: Expectation, calls: Sequence[JsonValue]) -> bool:
+    named = [call if isinstance(call, dict) else {"name": call} for call in calls]
+    if parse_actions(expectation.expected_value or "") != tuple(str(call["name"]).strip() for call in named):
+        return False
+    return expectation.terms.get("calls", [{"name": call["name"]} for call in named]) == named
+
+
 def _without_value(place: ExpectationPlace) -> Case:
     """Return a case without one expected value; the labels of checks are made of their values."""
     turns, expectations = [*place.case.turns], [*place.case.turns[place.turn].expectations]
     expectation = place.expectation
     parameters = tuple(one._replace(value="") if one.name == "expected" else one for one in expectation.parameters)
     label = None if expectation.name in WHOLE_ANSWERS else expectation.label
-    expectations[place.position] = replace(expectation, expected_value=None, parameters=parameters, label=label)
+    terms = {name: term for name, term in expectation.terms.items() if name != "calls"}
+    expectations[place.position] = replace(
+        expectation, expected_value=None, parameters=parameters, label=label, terms=terms
+    )
     turns[place.turn] = replace(turns[place.turn], expectations=tuple(expectations))
     return replace(place.case, turns=tuple(turns))
+
+
+def _expects(expectation: Expectation, result: TestResult, text: str) -> bool:
+    """Return whether an expectation expects what a result shows as expected or actual."""
+    calls = expectation.terms.get("calls")
+    if not isinstance(calls, list):
+        return _is_same(result, expected_value(expectation), text)
+    # A failure shows the calls line by line, beside those that were made.
+    wanted = [str(read_call(call, (), [])) for call in calls]
+    lines = sorted(line for line in text.split("\n") if line != NO_CALL)
+    return text == f"[{', '.join(wanted)}]" or lines == sorted(" ".join(call.splitlines()) for call in wanted)
 
 
 def _is_same(result: TestResult, one: str, other: str) -> bool:
@@ -208,18 +258,27 @@ def replace_expected(
 
     The value of actions is their list as `render_actions` writes it. Raise FormatError if it has no place of its own.
     """
+    edit, case = _opened(data, number, turn, label)
+    if (name := canonical_name(expectation.name)) in OPERATORS:
+        return edit.replace(*_expected_parameter(case, place, label, line=_line(case)), value)
+    return edit.replace(*_own_pair(case, name, label), value, items=parse_actions(value) if name == ACTIONS else None)
+
+
+def _opened(data: bytes, number: int, turn: int, label: str) -> tuple[_Edit, Node]:
+    """Return the text of a test spec to edit, and the node of a turn."""
     text = data.decode()
     mark = len(text) - len(text.removeprefix("\ufeff"))
     root = yaml.compose(text[mark:], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     case = _case(root, number, label)
-    case = _items(_value(case, "turns"))[turn] if _value(case, "turns") else case
-    edit = _Edit(text, mark, label)
-    if (name := canonical_name(expectation.name)) in OPERATORS:
-        return edit.replace(*_expected_parameter(case, place, label, line=_line(case)), value)
+    return _Edit(text, mark, label), _items(_value(case, "turns"))[turn] if _value(case, "turns") else case
+
+
+def _own_pair(case: Node, name: str, label: str) -> tuple[Node, Node]:
+    """Return the key of a check and its value."""
     pair = next((pair for key in _KEYS.get(name, ()) if (pair := _pair(case, key))), None)
     if pair is None:
         _refuse(label, _line(case), f"the test case does not have its own key for {name}; it is in defaults")
-    return edit.replace(*pair, value, items=parse_actions(value) if name == ACTIONS else None)
+    return pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +290,7 @@ class _Edit:
     _label: str
 
     def replace(self, key: Node, node: Node, value: str, *, items: tuple[str, ...] | None = None) -> bytes:
-        start = node.start_mark.index + self._shift
-        # The end of a block list is after the comments that follow it.
-        last = node.value[-1] if isinstance(node, SequenceNode) and node.value and not node.flow_style else node
-        old = self._text[start : last.end_mark.index + self._shift].rstrip()
-        if old[:1] in {"&", "!", "*"} or start < key.end_mark.index:
-            _refuse(self._label, _line(node), "the value has an anchor, an alias or a tag")
+        start, old = self._old(key, node)
         end = start + len(old)
         if isinstance(node, ScalarNode):
             written = self._flow(items or ())
@@ -244,25 +298,67 @@ class _Edit:
                 written = _text(items[0] if items else value, can_be_plain=not node.style and not self._is_json)
             written = f" {written}" if self._text[start - 1 : start] == ":" else written
         elif isinstance(node, SequenceNode) and items is not None:
-            start, written = self._list(key, node, start, old, items)
+            is_flow = node.flow_style
+            texts = [_text(item, can_be_plain=not (is_flow and self._is_json)) for item in items]
+            start, written = self._list(key, node, start, old, texts)
         else:
             _refuse(self._label, _line(node), "the value is not a text")
         return (self._text[:start] + written + self._text[end:]).encode()
 
+    def replace_calls(self, key: Node, node: Node, calls: Sequence[tuple[JsonValue, int | None]]) -> bytes:
+        """Return the bytes with other calls; those with an index in the old list keep their text."""
+        start, old = self._old(key, node)
+        end, items = start + len(old), _items(node) or [node]
+        texts = [self._flow_value(call) if kept is None else self._source(items[kept]) for call, kept in calls]
+        if isinstance(node, SequenceNode):
+            start, written = self._list(key, node, start, old, texts)
+        elif len(texts) == 1:
+            written = texts[0]
+        else:
+            written = f"[{', '.join(self._flow_value(call) for call, _ in calls)}]"
+        return (self._text[:start] + written + self._text[end:]).encode()
+
+    def _old(self, key: Node, node: Node) -> tuple[int, str]:
+        """Return where a value begins, and its text."""
+        start, old = node.start_mark.index + self._shift, self._source(node)
+        if old[:1] in {"&", "!", "*"} or start < key.end_mark.index:
+            _refuse(self._label, _line(node), "the value has an anchor, an alias or a tag")
+        return start, old
+
+    def _source(self, node: Node) -> str:
+        last = node
+        # The end of a block list or mapping is after the comments that follow it.
+        while isinstance(last, SequenceNode | MappingNode) and last.value and not last.flow_style:
+            last = last.value[-1] if isinstance(last, SequenceNode) else last.value[-1][1]
+        return self._text[node.start_mark.index + self._shift : last.end_mark.index + self._shift].rstrip()
+
+    def _flow_value(self, value: JsonValue) -> str:
+        """Return a value on one line."""
+        if isinstance(value, dict):
+            return (
+                "{" + ", ".join(f"{self._name(name)}: {self._flow_value(part)}" for name, part in value.items()) + "}"
+            )
+        if isinstance(value, list):
+            return f"[{', '.join(map(self._flow_value, value))}]"
+        return self._name(value) if isinstance(value, str) else json.dumps(value)
+
+    def _name(self, text: str) -> str:
+        return _text(text, can_be_plain=not self._is_json and text.isidentifier())
+
     def _flow(self, items: tuple[str, ...]) -> str:
         return "[" + ", ".join(_text(item, can_be_plain=not self._is_json) for item in items) + "]"
 
-    def _list(self, key: Node, node: SequenceNode, start: int, old: str, items: tuple[str, ...]) -> tuple[int, str]:
-        """Return where the new list begins, and its text."""
+    def _list(self, key: Node, node: SequenceNode, start: int, old: str, texts: Sequence[str]) -> tuple[int, str]:
+        """Return where the new list of items with these texts begins, and its text."""
         if "#" in old:
             _refuse(self._label, _line(node), "the list may have comments, which would be lost")
         if node.flow_style:
-            return start, self._flow(items)
-        if not items:
+            return start, f"[{', '.join(texts)}]"
+        if not texts:
             return key.end_mark.index + self._shift, ": []"
         line_end = "\r\n" if "\r\n" in self._text else "\n"
         between = f"{line_end}{' ' * node.start_mark.column}- "
-        return start, "- " + between.join(_text(item, can_be_plain=True) for item in items)
+        return start, "- " + between.join(texts)
 
     @property
     def _is_json(self) -> bool:

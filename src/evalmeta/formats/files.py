@@ -49,6 +49,7 @@ Write test cases as a list:
       contains: Paris"""
 _DEFAULT_READING: Final = Reading()
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
+_FILE: Final = b"file://"
 
 
 def read_document(path: Path, *, label: str, name: str, reading: Reading = _DEFAULT_READING) -> Document:
@@ -94,8 +95,10 @@ def format_of(path: Path, *, label: str, reading: Reading = _DEFAULT_READING) ->
 def digest_of(path: Path, reading: Reading) -> str:
     """Return a hash of a file, of the settings that apply to it and of the files with cases and schemas it names."""
     digest = sha256()
+    names_files = False
     for chunk in chunks_of(path):
         digest.update(chunk)
+        names_files = names_files or _FILE in chunk
     beside = [Path(reading.config)] if reading.config else map(path.with_name, sorted(settings_files()))
     for settings in filter(Path.is_file, beside):
         digest.update(read_bytes(settings))
@@ -104,7 +107,9 @@ def digest_of(path: Path, reading: Reading) -> str:
 
         cases = files_of(path)
         schemas = dict.fromkeys(schema for file in (path, *cases) for schema in schemas_of(file))
-        for file in (*cases, *schemas):
+        kind = kind_of_file(path) if names_files else None
+        named = all_formats()[kind.format].files_of(path) if kind and kind.format else ()
+        for file in (*cases, *schemas, *named):
             digest.update(read_bytes(file))
     return digest.hexdigest()
 

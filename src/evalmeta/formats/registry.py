@@ -80,6 +80,7 @@ class Format:
         defaults: the kinds of content that have this format if nothing shows one; a damaged `object` or `list`.
         similar_keys: keys that make a file in a folder a test, also with a spelling mistake.
         other_files: what is said of files in folders that are not tests, declared with the keys that show it.
+        named_only: why files in folders are listed and not run, although they have the format; empty if they are run.
         settings_file: the name of the file beside its files that has their settings; empty if there is none.
         is_written: whether definitions can be written in this format.
         kept_checks: checks that definitions cannot hold and that are written in this format.
@@ -98,13 +99,17 @@ class Format:
     defaults: tuple[Unclear, ...] = ()
     similar_keys: tuple[str, ...] = ()
     other_files: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    named_only: str = ""
     settings_file: str = ""
     is_written: bool = False
     kept_checks: tuple[str, ...] = ()
     takes_names: bool = True
 
     def recognises(self, value: JsonValue) -> bool:
-        """Return whether a JSON value certainly has this format; it is asked before keys are compared."""
+        """Return whether the value of a JSON or YAML file, or its first row, certainly has this format.
+
+        It is asked before keys are compared. In YAML, all scalars are texts.
+        """
         return False
 
     def has_columns(self, titles: Collection[str]) -> bool:
@@ -122,6 +127,10 @@ class Format:
         """Read a file as `files.read_document` does; raise FormatError if it is not valid."""
         raise NotImplementedError
 
+    def files_of(self, path: Path) -> Sequence[Path]:
+        """Return the other files that a file of this format names with `file://`, and that decide what is judged."""
+        return ()
+
     def read_kept(self, content: bytes, *, name: str) -> Document | None:
         """Read what a run has kept of a test that an org received in this format; None if orgs receive none."""
 
@@ -131,6 +140,12 @@ class Format:
 
     def rewrite(self, path: Path, *, label: str) -> Written | None:
         """Write a file of this format again, with what definitions cannot hold; None if it is converted as others."""
+
+    def write_spec(self, path: Path, *, label: str, subject: str | None) -> Written | None:
+        """Write a file of this format as a test spec, with what definitions cannot hold; None if they hold all.
+
+        `subject` is the agent under test; None if it is not named.
+        """
 
     def in_dialect(self, dialect: str) -> Self:
         """Return the format that writes a dialect."""

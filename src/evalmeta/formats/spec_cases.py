@@ -15,8 +15,8 @@ from evalmeta.errors import FormatError, SettingsError
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.short_forms import SHAPES, Cell
 from evalmeta.formats.yaml_source import LineSource, YamlRecord, json_value, record_value
-from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Parameter
-from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, metadata_fault, parse_day
+from evalmeta.model.definition import ContextVariable, Expectation, HistoryMessage, Inputs, Parameter
+from evalmeta.model.evaluation import Case, Quarantine, Turn, end_fault, iterations_fault, metadata_fault, parse_day
 from evalmeta.model.expectations import ACTIONS, METRICS, OPERATORS, OUTCOME, TOPIC, render_actions
 from evalmeta.model.json_value import plain_json
 from evalmeta.model.run_options import ActionMatch
@@ -46,6 +46,8 @@ _OWN_KEYS: Final[Mapping[str, Cell]] = {
     "tags": "names",
     "quarantine": "object",
     "review": "plain",
+    "iterations": "plain",
+    "approve": "names",
     "context": "object",
     "expected": "object",
     "turns": "object",
@@ -98,7 +100,8 @@ _HINTS: Final = {
     **dict.fromkeys(("allow_empty", "may_be_empty", "empty_answer"), "Use empty: true."),
     **dict.fromkeys(NAMES, "Use name."),
     **dict.fromkeys(("skip", "skipped", "xfail", "flaky", "disabled", "known_failure"), "Use quarantine."),
-    **dict.fromkeys(("iterations", "min_pass_rate"), "Write it in a test spec, or use the option of the run."),
+    **dict.fromkeys(("repeat", "num_runs"), "Use iterations."),
+    "min_pass_rate": "Write it in a test spec, or use the option of the run.",
     "expectedSubagent": "Did you mean 'expectedTopic'?",
     "expectedResponse": "Did you mean 'expectedOutcome'?",
 }
@@ -125,7 +128,8 @@ class Defaults:
 def read_defaults(record: YamlRecord) -> Defaults:
     """Read the mapping `defaults` of a spec."""
     allowed = ("context", "contextVariables", "conversationHistory", "tags", *check_keys(), *FLAGS)
-    record.check_keys(*allowed, hints={**case_hints()} | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE))
+    hints = {**case_hints()} | dict.fromkeys(_ONLY_OF_CASES, _PER_CASE) | {"iterations": _BESIDE_DEFAULTS}
+    record.check_keys(*allowed, hints=hints)
     _refuse_keys_without_effect(record, ())
     return Defaults(
         _checks(record),
@@ -138,12 +142,15 @@ def read_defaults(record: YamlRecord) -> Defaults:
 
 INPUT_HINT: Final = "Write input: and the message to the agent."
 """What to write instead of a test case or a turn that is only a text."""
-_ONLY_OF_CASES: Final = ("input", "utterance", "expected", "turns", "name", "quarantine", "review", "metadata")
+_ONLY_OF_CASES: Final = (
+    *("input", "utterance", "expected", "turns", "name", "quarantine", "review", "approve", "metadata", "iterations"),
+)
 _PYTHON: Final = LineSource(0)
 _FINITE_HINT: Final = "Leave out keys without a value. A data frame may have missing values; pass it as it is."
 _UNREAD: Final = "'expected' is read by functions only, and no function judges this answer"
 _UNREAD_HINT: Final = "Add function, or use equals, json or expectedOutcome."
 _PER_CASE: Final = "Write it in each test case."
+_BESIDE_DEFAULTS: Final = "Write it in the test spec, beside defaults, or in a test case."
 _NO_VALUE_HINT: Final = "Write what is expected, or remove the key."
 _QUARANTINE_EXAMPLE: Final = "Write quarantine: {reason: why it fails, until: 2027-01-31}."
 _QUARANTINE_HINTS: Final = {
@@ -165,7 +172,9 @@ def read_case(record: YamlRecord, number: int, defaults: Defaults, *, own_keys: 
         record.text("name") or "" if own_keys else "",
         quarantine=_quarantine(record),
         metadata=_metadata(record) if "metadata" in has else {},
+        approve=tuple(name for _, name in record.one_or_more("approve")) if "approve" in has else (),
         review=_review(record) if "review" in has else False,
+        iterations=read_iterations(record) if "iterations" in has else None,
     )
 
 
@@ -213,8 +222,9 @@ def _turns(case: YamlRecord, defaults: Defaults) -> tuple[Turn, ...]:
     turns = list(case.records("turns", called="a turn", hint=INPUT_HINT))
     if not turns:
         case.error("spec-missing", "a test case has no turns", "turns", hint="Write at least one turn with an input.")
+    hints = {**case_hints(), **dict.fromkeys(case_keys(), "Write it in the test case, beside turns.")}
     for turn in turns:
-        turn.check_keys("input", "utterance", "expected", *check_keys(), *FLAGS, hints=case_hints())
+        turn.check_keys("input", "utterance", "expected", *check_keys(), *FLAGS, hints=hints)
     kept = replace(defaults, flags={**defaults.flags, **_flags(case)})
     return tuple(_turn(record, kept, own_keys=True) for record in turns)
 
@@ -375,6 +385,14 @@ def _review(case: YamlRecord) -> bool:
     return bool(case.boolean("review"))
 
 
+def read_iterations(record: YamlRecord) -> int | None:
+    """Read how often a test case or all those of a spec run; None if the mapping does not say."""
+    number = record.integer("iterations")
+    if number is not None and (fault := iterations_fault(number)):
+        record.error("spec-value", fault, "iterations")
+    return number
+
+
 def _quarantine(case: YamlRecord) -> Quarantine | None:
     if (value := case.raw("quarantine")) is None:
         return None
@@ -414,7 +432,11 @@ def read_pair(record: YamlRecord, name: str = "name", *others: str) -> tuple[str
 
 
 def read_history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[HistoryMessage, ...]:
-    """Read the conversation before a test case; `numbers_messages` gives messages without an index their position."""
+    """Read the conversation before a test case.
+
+    `numbers_messages` gives messages without an index their position, and puts all into the order of their indices if
+    these are complete, as in definitions.
+    """
     messages = []
     for place, record in enumerate(inputs.records("conversationHistory", called="a message")):
         record.check_keys("role", "message", "topic", "index")
@@ -422,4 +444,5 @@ def read_history(inputs: YamlRecord, *, numbers_messages: bool) -> tuple[History
         index = place if index is None and numbers_messages else index
         texts = record.required_text("role"), record.required_text("message"), record.text("topic")
         messages.append(HistoryMessage(*texts, index))
-    return tuple(messages)
+    read = Inputs("", conversation_history=tuple(messages))
+    return read.conversation if numbers_messages else read.conversation_history

@@ -26,13 +26,14 @@ from evalmeta.formats.spec_cases import (
     read_case,
     read_defaults,
     read_history,
+    read_iterations,
     read_pair,
     read_variables,
     refuse_both,
 )
 from evalmeta.formats.yaml_source import YamlRecord, YamlScalar, read_yaml
 from evalmeta.model.definition import Definition, Expectation, Inputs, PromptInput, TestCase
-from evalmeta.model.evaluation import Case, Evaluation, evaluation_of
+from evalmeta.model.evaluation import Case, Evaluation, evaluation_of, title_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, TEST_TYPES, TESTING_DEFINITION, MetadataType
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class Spec:
         header = self.definition
         if not self.is_own:
             return Document(evaluation_of(header, name=name), lines=self.lines)
-        evaluation = Evaluation(name, header.subject_name, self.cases, header.subject_version, header.subject_type)
+        known = header.subject_name, self.cases, header.subject_version, header.subject_type
+        evaluation = Evaluation(name, *known, title_of(header, name=name))
         return Document(
             evaluation, self.iterations, self.min_pass_rate, notes=self.notes, lines=self.lines, files=self.files
         )
@@ -84,7 +86,7 @@ class Spec:
         """Return whether a definition can hold all expectations."""
         if not self.is_own:
             return True
-        if any(case.review for case in self.cases):
+        if any(case.review or case.approve for case in self.cases):
             return False
         expected = sum(len(turn.expectations) for case in self.cases for turn in case.turns)
         return expected == sum(len(case.expectations) for case in spec_definition(self)[0].test_cases)
@@ -112,7 +114,7 @@ def read_spec(data: bytes, *, label: str, folder: Path | None = None, needs_case
         diagnostics.check()
         lines = {case.number or 0: line for case, line in read_cases}
         return Spec(replace(header, test_cases=tuple(case for case, _ in read_cases)), (), lines, is_own=False)
-    iterations, min_pass_rate = _iterations(root), _min_pass_rate(root)
+    iterations, min_pass_rate = read_iterations(root), _min_pass_rate(root)
     read = _Cases(root, folder or Path(), is_own=is_own)
     cases = tuple(read.cases())
     if needs_cases and not (cases or read.others or diagnostics.has_errors):
@@ -190,14 +192,6 @@ def _header(root: YamlRecord, kind: MetadataType, label: str, *, is_own: bool) -
         description=root.text("description"),
         type=kind,
     )
-
-
-def _iterations(root: YamlRecord) -> int | None:
-    number = root.integer("iterations")
-    if number is not None and not 1 <= number <= limits.MAX_ITERATIONS:
-        message = f"'iterations' is {number}; whole numbers from 1 to {limits.MAX_ITERATIONS} are allowed"
-        root.error("spec-value", message, "iterations")
-    return number
 
 
 def _min_pass_rate(root: YamlRecord) -> float | None:

@@ -1,8 +1,8 @@
 """The Connect API's results of agent tests ("Get Test Results" of the Testing API), as values and as JSON.
 
 evalmeta adds keys where the API has none: `evalmeta` beside `status`; `iteration`, `verdict`, `name`, `earlierTurns`,
-`checks`, `quarantine`, `spent` and `metadata` in a case; `partialScore`, `rater`, `threshold`, `turn` and `measured` in
-a result.
+`checks`, `quarantine`, `spent`, `metadata` and `tags` in a case; `partialScore`, `rater`, `threshold`, `turn` and
+`measured` in a result.
 Over HTTP, text is HTML-escaped, as in Salesforce's orgs; in files it is plain, and `evalmeta` says so.
 """
 
@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.errors import MessageUnreadable
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.evaluation import Quarantine, parse_day
-from evalmeta.model.run import CaseResult, Doubt, EarlierTurn, Run, RunStatus, TestResult, Verdict, Verdicts
+from evalmeta.model.run import (
+    CaseResult,
+    Doubt,
+    EarlierTurn,
+    ErrorOrigin,
+    Run,
+    RunStatus,
+    TestResult,
+    Verdict,
+    Verdicts,
+)
 from evalmeta.model.spending import Role, Spent
 from evalmeta.protocol.generated_data import read_generated, write_generated
 from evalmeta.protocol.json_fields import (
@@ -28,6 +38,7 @@ from evalmeta.protocol.json_fields import (
     object_at,
     optional_text,
     text,
+    texts,
     to_timestamp,
 )
 from evalmeta.protocol.runs import read_options, write_options
@@ -208,7 +219,16 @@ def write_case(case: CaseResult) -> JsonObject:
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         **({"spent": write_spent(case.spent)} if case.spent else {}),
         **({"metadata": case.metadata} if case.metadata else {}),
+        **({"tags": list(case.tags)} if case.tags else {}),
+        **({"unanswered": write_generated(case.unanswered)} if case.unanswered else {}),
+        **({"errorOrigin": case.origin.value} if case.origin else {}),
     }
+
+
+def read_origin(source: JsonObject) -> ErrorOrigin | None:
+    """Read what ended a case in an error; None if it is not known."""
+    origin = text(source, "errorOrigin")
+    return ErrorOrigin(origin) if origin in {*ErrorOrigin} else None
 
 
 def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
@@ -241,6 +261,9 @@ def read_case(source: JsonObject, *, place: int = 1) -> CaseResult:
         quarantine=read_quarantine(object_at(source, "quarantine")),
         spent=tuple(map(_read_spent, list_of_objects(source, "spent"))),
         metadata=object_at(source, "metadata") or None,
+        unanswered=read_generated(unanswered) if (unanswered := object_at(source, "unanswered")) else None,
+        origin=read_origin(source),
+        tags=tuple(texts(source, "tags")),
     )
 
 

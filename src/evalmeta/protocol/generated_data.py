@@ -41,6 +41,7 @@ def read_generated(source: JsonObject) -> GeneratedData:
         first_token_ms=number(source, "firstTokenMilliseconds", None),
         state=state if isinstance(state, dict) else None,
         handoffs=_action_names(handoffs) if isinstance(handoffs, list) else None,
+        traceparent=optional_text(source, "traceparent"),
     )
 
 
@@ -63,6 +64,7 @@ def write_generated(generated: GeneratedData) -> JsonObject:
         **({} if generated.first_token_ms is None else {"firstTokenMilliseconds": generated.first_token_ms}),
         **({} if generated.state is None else {"sessionState": generated.state}),
         **({} if generated.handoffs is None else {"handoffs": list(generated.handoffs)}),
+        **({} if generated.traceparent is None else {"traceparent": generated.traceparent}),
     }
 
 

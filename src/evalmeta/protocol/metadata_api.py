@@ -7,6 +7,9 @@ Names are the API's own in snake case (Metadata API Developer Guide, "File-Based
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
+
+TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +205,8 @@ class MetadataObject:
     """A metadata type as an org describes it."""
 
     directory_name: str
-    suffix: str
     xml_name: str
+    suffix: str | None = None  # None for bundles
     in_folder: bool = False
     meta_file: bool = False
 

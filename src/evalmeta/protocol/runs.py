@@ -50,6 +50,7 @@ def read_run_definition(source: JsonObject) -> RunDefinition:
 
 _DEFAULT: Final = RunOptions()
 _PAIR: Final = 2
+_LABELS: Final = ("suite", "branch", "revision", "subject", "parent")
 
 
 def write_options(options: RunOptions) -> JsonObject:
@@ -79,12 +80,15 @@ def read_options(source: JsonObject, *, default: RunOptions = _DEFAULT) -> RunOp
     scoring = {**object_at(missing, "scoring"), **object_at(source, "scoring")}
     origin, setup = object_at(source, "origin"), object_at(source, "setup")
     place = min(max(0, integer(origin, "place", 0)), limits.MAX_INTEGER)
-    suite, branch, revision = (text(origin, name)[: limits.MAX_LABEL_CHARS] for name in Origin._fields[:3])
+    labels = (text(origin, name)[: limits.MAX_LABEL_CHARS] for name in _LABELS)
+    suite, branch, revision, subject, parent = labels
     tags, project = texts(origin, "tags")[: limits.MAX_RUN_TAGS], text(origin, "project")[: limits.MAX_ERROR_CHARS]
     return RunOptions(
         **_values(source, RUN_OPTIONS),  # type: ignore[arg-type] # each has the type of its row
         scoring=Scoring(**_values(scoring, SCORING_OPTIONS)),  # type: ignore[arg-type]
-        origin=Origin(suite, branch, revision, tuple(tags), place, project),
+        origin=Origin(
+            suite, branch, revision, tuple(tags), place, project, subject, parent, origin.get("is_clean") is True
+        ),
         setup=Setup(*(text(setup, name)[: limits.MAX_ERROR_CHARS] for name in Setup._fields)),
     )
 

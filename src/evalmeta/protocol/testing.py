@@ -102,6 +102,8 @@ def write_testing_case(case: CaseResult) -> JsonObject:
             "errorMessage": case.error,
             **({"traceback": case.traceback} if case.traceback else {}),
             **({"quarantine": connect.write_quarantine(case.quarantine)} if case.quarantine else {}),
+            **({"unanswered": write_generated(case.unanswered)} if case.unanswered else {}),
+            **({"errorOrigin": case.origin.value} if case.origin else {}),
         },
     }
 
@@ -148,6 +150,8 @@ def _read_case(source: JsonObject, place: int) -> CaseResult:
         error=optional_text(own, "errorMessage"),
         traceback=text(own, "traceback"),
         quarantine=connect.read_quarantine(object_at(own, "quarantine")),
+        unanswered=read_generated(unanswered) if (unanswered := object_at(own, "unanswered")) else None,
+        origin=connect.read_origin(own),
     )
 
 
