@@ -292,6 +292,7 @@ with open_database(store_in(Path(sys.argv[1]))) as database:
 """
 
 
+@pytest.mark.slow
 def test_several_processes_never_take_more_places_than_there_are(tmp_path: Path) -> None:
     with open_database(store_in(tmp_path)) as database:
         org = Org(database, 3)

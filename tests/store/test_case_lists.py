@@ -13,7 +13,7 @@ from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import WORST_FIRST, CaseResult, RunContent, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.store.case_lists import CaseFilter, case_before, case_page, count_verdicts, place_of
+from evalmeta.store.case_lists import CaseFilter, case_before, case_page, count_verdicts, find_cases, place_of
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
@@ -168,3 +168,8 @@ def test_all_pages_together_are_what_a_plain_filter_finds(
 
 def _folder(factory: pytest.TempPathFactory) -> Path:
     return factory.mktemp("store")
+
+
+def test_no_places_have_no_cases(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with open_database(_folder(tmp_path_factory)) as database:
+        assert find_cases(database, "4KB000000000001AAA", [], CaseFilter()) == ([], 0)

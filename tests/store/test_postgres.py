@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import pytest
@@ -140,6 +141,39 @@ def test_a_run_is_not_taken_over_while_results_are_appended(
         RunJournal(database, run_id, "w").append(results(1))
 
 
+@pytest.mark.parametrize("number", [1, 300])
+def test_results_that_another_worker_is_appending_are_waited_for(database: Database, store: Store, number: int) -> None:
+    run_id, columns = started(database), "run_id, iteration, number, verdict, body"
+    journal = RunJournal(database, run_id, "w")
+    with open_database(store) as other, other.transaction(is_alone=False):
+        other.insert_new("case_result", columns, lambda: [(run_id, 1, number, "ERROR", b"[]")], count=1)
+        with pytest.raises(StoreLocked):
+            journal.append(results(number))
+        assert journal.finished() == frozenset()
+    journal.append(results(number))
+    assert len(journal.finished()) == number
+    assert Runs(database).count(run_id)[Verdict.ERROR] == 1
+
+
+def test_a_run_is_not_taken_over_while_results_are_appended_again(
+    database: Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, copy = started(database), PostgresDatabase._copy  # noqa: SLF001 - the moment between both attempts
+    RunJournal(database, run_id, "w").append(results(300))
+    tables_of_copies = []
+
+    def claim_and_copy(own: PostgresDatabase, table: str, *values: object) -> int:
+        tables_of_copies.append(table)
+        with open_database(store) as other, other.waiting(0), pytest.raises(StoreLocked):
+            Runs(other).claim(run_id, "v", taken_from=Lease("w", 2), until=9)
+        return copy(own, table, *values)
+
+    monkeypatch.setattr(PostgresDatabase, "_copy", claim_and_copy)
+    RunJournal(database, run_id, "w").append(results(301))
+    assert tables_of_copies == ["case_result", "incoming"]
+    assert len(Runs(database).cases(run_id)) == 301
+
+
 def test_many_processes_may_open_a_new_schema_at_once(store: Store) -> None:
     script = (
         "from pathlib import Path; from evalmeta.package.project import find_project; "
@@ -151,8 +185,9 @@ def test_many_processes_may_open_a_new_schema_at_once(store: Store) -> None:
     options = {"cwd": store.folder, "env": environment, "stderr": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen([sys.executable, "-c", script], **options) for _ in range(4)]
     assert [process.communicate()[1] for process in processes] == [""] * 4
+    migrations = list((files("evalmeta.store") / "migrations" / "postgres").iterdir())
     with open_database(store) as database:
-        assert database.query("SELECT version FROM evalmeta_layout") == [(2,)]
+        assert database.query("SELECT version FROM evalmeta_layout") == [(len(migrations),)]
 
 
 def test_rows_are_read_one_by_one_while_others_are_written(database: Database) -> None:

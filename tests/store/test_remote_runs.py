@@ -23,6 +23,7 @@ RUN = Run(ID, "Orders", "Desk", RunStatus.NEW, 10.0, 0)
 DEV = RemoteRun("https://dev.example", "dev", RUN, (ID,))
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=at_most(50))
 @given(run=runs)
 def test_a_run_is_read_back_unchanged(database: Database, run: Run) -> None:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evalmeta import limits
+from evalmeta.model.run import RunStatus, Verdict
 from evalmeta.store.database import open_database
+from evalmeta.store.kept_numbers import keep_digest
 from evalmeta.store.retention import delete_runs, old_runs
 from evalmeta.store.runs import Runs
+from store.test_run_lists_orgs import URL, run_here, run_there
 from stores import store_in
 
 if TYPE_CHECKING:
@@ -74,3 +77,21 @@ def test_room_is_given_back_by_writing_anew_or_step_by_step(
     assert database.size() < 0.2 * before
     assert database.query("SELECT key FROM rating") == [("7",)]
     assert database.query("PRAGMA freelist_count") == [(0,)]
+
+
+def test_nothing_that_was_kept_of_a_deleted_run_stays(database: Database) -> None:
+    there = run_there(database, "Returns", Verdict.PASS, now=1.0)
+    old, *newer = (run_here(database, "Orders", Verdict.PASS, now=now) for now in (2.0, 3.0, 4.0))
+    for run_id in (old, *newer):
+        Runs(database).finish(run_id, "w", RunStatus.COMPLETED, error=None, now=5.0)
+    going = [old, f"{old} sort", f"{old} review", f"{newer[0]} {old}", " ".join((old, *newer)), " ".join((*newer, old))]
+    staying = [newer[0], f"{newer[0]} cases", " ".join(newer), f"{there} {newer[0]}"]
+    for key in (*going, *staying):
+        keep_digest(database, key, "stamp", {})
+    for key in (there, f"{newer[0]} {there}"):
+        keep_digest(database, key, "stamp", {}, org_url=URL)
+
+    assert [run.id for run in delete_runs(database, old_runs(database, keep=2, before=None))] == [old]
+
+    kept = database.query("SELECT org_url, run_id FROM run_digest")
+    assert {*kept} == {*(("", key) for key in staying), (URL, there), (URL, f"{newer[0]} {there}")}

@@ -23,6 +23,7 @@ from evalmeta.store.run_lists import (
     recent_runs,
     run_page,
 )
+from evalmeta.store.run_orders import ORDERS, RunOrder, RunPlace
 from evalmeta.store.runs import Lease, RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -124,6 +125,54 @@ def test_pages_together_are_the_whole_list(database: Database) -> None:
         after = page.after
 
     assert (found, after) == (all_runs[::-1], None)
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("by", sorted(ORDERS))
+@pytest.mark.parametrize("is_descending", [False, True])
+def test_pages_of_a_sorted_list_are_the_whole_list(database: Database, by: str, *, is_descending: bool) -> None:
+    start(database, "orders", Verdict.FAILURE, Verdict.FAILURE, Verdict.UNDECIDED, now=4)
+    start(database, "Refunds", Verdict.ERROR, now=5)
+    order = RunOrder(by, is_descending)
+
+    whole = run_page(database, RunFilter(), limit=10, order=order).runs
+    found, after = [], None
+    for _ in whole:
+        page = run_page(database, RunFilter(), limit=1, after=after, order=order)
+        found += [run.id for run in page.runs]
+        after = RunPlace.read(page.after.text, order) if page.after else None
+
+    assert len({*found}) == 5
+    assert found == [run.id for run in whole]
+
+
+@pytest.mark.parametrize(
+    ("by", "expected"),
+    [
+        ("test", ["Orders", "orders", "Refunds"]),
+        ("result", ["orders", "Orders", "Refunds"]),
+        ("pass-rate", ["orders", "Orders", "Refunds"]),
+        ("failed", ["Orders", "Refunds", "orders"]),
+        ("took", ["orders", "Orders", "Refunds"]),
+    ],
+)
+def test_a_sorted_list_has_runs_whose_value_is_not_known_at_its_end(
+    database: Database, by: str, expected: list[str]
+) -> None:
+    start(database, "Orders", Verdict.PASS, now=3)
+    start(database, "orders", Verdict.FAILURE, now=2)
+    start(database, "Refunds", now=1)
+
+    up, down = (run_page(database, RunFilter(), limit=9, order=RunOrder(by, down)).runs for down in (False, True))
+
+    assert [run.definition for run in up] in (expected, [expected[1], expected[0], expected[2]])
+    if by in {"result", "pass-rate", "took"}:
+        assert up[-1].definition == down[-1].definition == "Refunds"
+
+
+@pytest.mark.parametrize("text", ["", "x", "1", "1~", "x~4KB", "1~4KB~x"])
+def test_a_text_that_is_not_a_place_is_none(text: str) -> None:
+    assert RunPlace.read(text, RunOrder("failed")) is None
 
 
 def test_runs_of_other_orgs_are_listed_too(database: Database) -> None:

@@ -141,14 +141,15 @@ def test_finished_cases_are_counted_by_verdict(runs: Runs, journal: RunJournal) 
     assert runs.count(RUN_ID) == dict.fromkeys(Verdict, 1)
 
 
-def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal) -> None:
+@pytest.mark.parametrize("others", [1, 2_000])
+def test_an_append_that_fails_keeps_none_of_its_cases(journal: RunJournal, others: int) -> None:
     journal.append([DONE])
     with pytest.raises(StoreError):
-        journal.append([DONE._replace(number=2), DONE._replace(number=None)])
+        journal.append([*(DONE._replace(number=2 + more) for more in range(others)), DONE._replace(number=None)])
     assert journal.finished() == {(1, 1)}
 
 
-@pytest.mark.parametrize("others", [0, 1, 40])
+@pytest.mark.parametrize("others", [0, 1, 4, 2_000])
 def test_a_result_that_is_appended_again_counts_once_and_the_first_of_a_case_stays(
     database: Database, runs: Runs, journal: RunJournal, others: int
 ) -> None:
@@ -156,7 +157,7 @@ def test_a_result_that_is_appended_again_counts_once_and_the_first_of_a_case_sta
     counted = RunJournal(database, RUN_ID, "w1", tally := Tally(RunOptions()))
     late = DONE._replace(number=2, ended=99.0)
     journal.append([DONE._replace(number=2)])
-    counted.append([DONE, late, *(DONE._replace(number=3 + more) for more in range(others))])
+    counted.append([*(DONE._replace(number=3 + more) for more in range(others)), DONE, late])
     assert runs.cases(RUN_ID)[:2] == (DONE, DONE._replace(number=2))
     assert len(journal.finished()) == 2 + others
     assert tally.summary().total == 1 + others

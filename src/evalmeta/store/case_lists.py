@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from evalmeta import limits
+from evalmeta.model.evaluation import all_tags
 from evalmeta.model.run import WORST_FIRST, CaseResult, Verdict
+from evalmeta.store.sql import placeholders
 from evalmeta.store.stored_cases import decode_case
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ _AFTER: Final = """
     SELECT number, iteration, body FROM case_result
     WHERE run_id = ? AND verdict = ? AND (number, iteration) > (?, ?) ORDER BY number ASC, iteration ASC LIMIT ?
 """
+# With the verdicts, the index has all that is read.
+_OF_RUN: Final = "FROM case_result WHERE run_id = ? AND verdict IN ('PASS', 'FAILURE', 'ERROR', 'UNDECIDED')"
 _BEFORE: Final = _AFTER.replace(">", "<").replace("ASC", "DESC")
 
 
@@ -38,7 +42,8 @@ class CaseFilter:
 
     verdict: Verdict | None = None  # that of the case; UNDECIDED also finds cases with an undecided result
     name: str = ""  # cases with a result of this name, which has the verdict if there is one
-    text: str = ""  # in utterances, answers, expectations or explanations, ignoring case
+    text: str = ""  # in utterances, answers, expectations, explanations or tags, ignoring case
+    tag: str = ""  # cases with this tag: one of their own, or NAME=VALUE of their metadata
 
 
 class Place(NamedTuple):
@@ -133,6 +138,29 @@ def case_history(database: Database, run_ids: Sequence[str], number: int) -> Ite
             yield ListedCase(run_id, decode_case(body))
 
 
+def verdict_places(database: Database, run_id: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the rank of the verdict, the number and the iteration of each case result, without reading more."""
+    ranks = {verdict.value: rank for rank, verdict in enumerate(WORST_FIRST)}
+    sql = f"SELECT verdict, number, iteration {_OF_RUN}"
+    return ((ranks[verdict], number, iteration) for verdict, number, iteration in database.query(sql, (run_id,)))
+
+
+def find_cases(
+    database: Database, run_id: str, places: Sequence[tuple[int, int]], wanted: CaseFilter
+) -> tuple[list[CaseResult], int]:
+    """Return those of the case results with a number and an iteration that match, and the bytes that were read."""
+    matches, known, size = _matcher(wanted), {*places}, 0
+    cases: list[CaseResult] = []
+    numbers = sorted({number for number, _ in places})
+    sql = f"SELECT number, iteration, body {_OF_RUN} AND number IN ({placeholders(numbers)})"
+    for number, iteration, body in database.query(sql, (run_id, *numbers)):
+        if (number, iteration) in known:
+            size += len(body)
+            if case := matches(body):
+                cases.append(case)
+    return cases, size
+
+
 def _rows(
     database: Database, run_ids: Sequence[str], wanted: CaseFilter, start: Place, *, is_back: bool = False
 ) -> Iterator[tuple[Place, str, bytes]]:
@@ -160,9 +188,11 @@ def _matcher(wanted: CaseFilter) -> Callable[[bytes], CaseResult | None]:
     text = wanted.text.casefold()
     part, signs = orjson.dumps(text)[1:-1], [sign for sign in (wanted.name, wanted.verdict) if wanted.name and sign]
     part_text, result = part.decode(), orjson.dumps(signs)[1:-1]
+    # The value of NAME=VALUE is in another place than the name, if both are metadata.
+    tag = orjson.dumps(wanted.tag.partition("=")[0])[1:-1]
 
     def match(body: bytes) -> CaseResult | None:
-        if result not in body:
+        if result not in body or tag not in body:
             return None
         if text and not (part in body.lower() if body.isascii() else part_text in body.decode().casefold()):
             return None
@@ -181,13 +211,20 @@ def _matches(case: CaseResult, wanted: CaseFilter, text: str) -> bool:
     else:
         judged = (result for result in case.results if not result.is_measured)
         has_result = verdict in {None, case.verdict} or any(result.verdict is verdict for result in judged)
-    if not has_result:
+    if not has_result or not has_tag(case, wanted.tag):
         return False
-    return not text or any(text in shown.casefold() for shown in _texts(case))
+    return not text or any(text in shown.casefold() for shown in texts_of(case))
 
 
-def _texts(case: CaseResult) -> Iterator[str]:
+def has_tag(case: CaseResult, tag: str) -> bool:
+    """Return whether a case had a tag when it ran; every case has the empty one."""
+    return not tag or tag in all_tags(case.tags, case.metadata)
+
+
+def texts_of(case: CaseResult) -> Iterator[str]:
+    """Yield the texts of a case result in which a search looks."""
     yield from (case.utterance, case.label, case.error or "")
+    yield from case.tags
     for turn in case.earlier:
         yield from (turn.utterance, turn.generated.outcome)
     if case.generated:

@@ -73,8 +73,13 @@ class Database(Protocol):
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]], /) -> None:
         """Execute a statement for each row of values."""
 
-    def insert_new(self, table: str, columns: str, rows: Iterable[Sequence[Value]], /, *, count: int) -> int:
-        """Insert `count` rows but those whose keys are there already; return how many are new."""
+    def insert_new(
+        self, table: str, columns: str, rows: Callable[[], Iterable[Sequence[Value]]], /, *, count: int
+    ) -> int:
+        """Insert `count` rows but those whose keys are there already; return how many are new.
+
+        `rows` is called again if some of them are there. Use it in a transaction.
+        """
 
     @property
     def row_lock(self) -> str:

@@ -133,6 +133,22 @@ def find_digest(database: Database, run_id: str, stamp: str, *, org_url: str = "
 
 
 def keep_digest(database: Database, run_id: str, stamp: str, digest: JsonObject, *, org_url: str = "") -> None:
-    """Keep the numbers of a run; `stamp` must change when the run gets other results."""
+    """Keep the numbers of a run; `stamp` must change when the run gets other results.
+
+    `run_id` can be the ids of several runs, separated by spaces, the runs after the first in this org, and after the
+    ids a word in lower case that says what is kept.
+    """
     sql = upsert("run_digest", "org_url, run_id", "org_url, run_id, stamp, body")
     database.execute(sql, (org_url, run_id, stamp, orjson.dumps(digest).decode()))
+
+
+def forget_digests_of_deleted_runs(database: Database) -> None:
+    """Delete what was kept for runs that were deleted; call it inside a transaction."""
+    digests = database.query("SELECT org_url, run_id FROM run_digest")
+    runs = {(org_url, run_id) for org_url, run_id in database.query("SELECT org_url, id FROM listed_run")}
+    ids = {run_id for _, run_id in runs}
+    for org_url, key in digests:
+        first, *others = (word for word in key.split() if not word.islower())
+        own = {(org_url, run_id) for run_id in others or [first]}
+        if first not in ids or not own <= runs:
+            database.execute("DELETE FROM run_digest WHERE org_url = ? AND run_id = ?", (org_url, key))

@@ -20,20 +20,21 @@ from evalmeta.store.postgres_connections import pool_of, store_errors
 from evalmeta.store.sql import plain, postgres_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from typing import Self
 
     from evalmeta.model.store import Store, StoreUrl
     from evalmeta.store.postgres_connections import Link
-    from evalmeta.store.sql import Row, Value
+    from evalmeta.store.sql import Bound, Row, Value
 
 # The first part of the keys of evalmeta's advisory locks; the second is made of the name of the schema.
 _LOCKS: Final = 0x45564D54
 _ALONE: Final = f"pg_advisory_xact_lock({_LOCKS}, hashtext(current_schema()))"
-# Few rows are inserted faster than a table for them is created; some at once, because results may be large.
-_FEW_ROWS: Final = 25
-_ROWS_OF_AN_INSERT: Final = 5
+# Few rows are inserted faster than copied; not more, because all of them are in memory.
+_FEW_ROWS: Final = 5
+_SAVEPOINT: Final = "SAVEPOINT copied"
+_UNDO: Final = "ROLLBACK TO copied"
 _CREATE: Final = "CREATE TEMPORARY TABLE incoming ON COMMIT DROP AS"
 _INSERT: Final = "INSERT INTO"
 _SELECT: Final = "SELECT"
@@ -88,7 +89,7 @@ class PostgresDatabase:
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows of a query."""
         with self._errors():
-            return self._executed(sql, values).fetchall()
+            return self._executed(sql, values, binary=True).fetchall()
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
         """Yield the rows of a query one by one; other statements may be executed meanwhile.
@@ -99,7 +100,7 @@ class PostgresDatabase:
         taken = nullcontext(self._link) if self._in_transaction else self._reading()
         with self._errors(), taken as link, link.connection.cursor(f"rows_{next(_NUMBERS)}") as cursor:
             cursor.itersize = limits.STORE_ROWS_OF_A_READ
-            yield from cursor.execute(text, bound)
+            yield from cursor.execute(text, bound, binary=True)
 
     @contextmanager
     def _reading(self) -> Iterator[Link]:
@@ -130,18 +131,26 @@ class PostgresDatabase:
                 self._executed(sql, row)
         return None
 
-    def insert_new(self, table: str, columns: str, rows: Iterable[Sequence[Value]], *, count: int) -> int:
+    def insert_new(self, table: str, columns: str, rows: Callable[[], Iterable[Sequence[Value]]], *, count: int) -> int:
         """Insert many rows but those whose keys are there already; return how many are new. Use it in a transaction."""
         with self._errors():
-            if count > _FEW_ROWS:
-                return self._insert_incoming(table, columns, rows)
-            place = f"({', '.join('?' * (columns.count(',') + 1))})"
-            begin = f"{_INSERT} {table} ({columns}) VALUES"
-            left, new = iter(rows), 0
-            while part := list(itertools.islice(left, _ROWS_OF_AN_INSERT)):
-                sql = f"{begin} {', '.join([place] * len(part))} ON CONFLICT DO NOTHING"
-                new += self._executed(sql, list(itertools.chain.from_iterable(part))).rowcount
-            return new
+            if 0 < count <= _FEW_ROWS:
+                places = ", ".join([f"({', '.join('?' * (columns.count(',') + 1))})"] * count)
+                sql = f"{_INSERT} {table} ({columns}) VALUES {places} ON CONFLICT DO NOTHING"
+                return self._executed(sql, list(itertools.chain.from_iterable(rows()))).rowcount
+            # Several statements in a message: the connection may be far away, and has no pipeline for a COPY.
+            connection, read = self._link.connection, f"{_SELECT} {columns} FROM {table} LIMIT 0"
+            described = connection.execute(f"{read}; {_SAVEPOINT}")
+            try:
+                # The server's work is half of that of an INSERT; but COPY refuses all rows if the key of one is there.
+                return self._copy(table, columns, described, rows())
+            except psycopg.errors.UniqueViolation:
+                connection.execute(f"{_UNDO}; {_CREATE} {read}")
+            self._copy("incoming", columns, described, rows())
+            begin = f"{_INSERT} {table} ({columns})"
+            return connection.execute(
+                f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING; DROP TABLE incoming"
+            ).rowcount
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
         """Insert many rows; call it inside a transaction."""
@@ -154,23 +163,14 @@ class PostgresDatabase:
                 counter = f"pg_get_serial_sequence('{table}', '{column}')"
                 self._executed(f"{_SELECT} setval({counter}, coalesce(max({column}), 0) + 1, FALSE) FROM {table}")
 
-    def _insert_incoming(self, table: str, columns: str, rows: Iterable[Sequence[Value]]) -> int:
-        # Two statements in a message: the connection may be far away, and has no pipeline for a COPY.
-        connection, read = self._link.connection, f"{_SELECT} {columns} FROM {table} LIMIT 0"
-        created = connection.execute(f"{_CREATE} {read}; {read}")
-        created.nextset()
-        self._copy("incoming", columns, created, rows)
-        begin = f"{_INSERT} {table} ({columns})"
-        return connection.execute(
-            f"{begin} SELECT * FROM incoming ON CONFLICT DO NOTHING; DROP TABLE incoming"
-        ).rowcount
-
-    def _copy(self, table: str, columns: str, like: psycopg.Cursor[Row], rows: Iterable[Sequence[Value]]) -> None:
-        """Insert rows of the types that a query of these columns has."""
-        with self._link.connection.cursor().copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
+    def _copy(self, table: str, columns: str, like: psycopg.Cursor[Row], rows: Iterable[Sequence[Value]]) -> int:
+        """Insert rows of the types that a query of these columns has; return their number."""
+        cursor = self._link.connection.cursor()
+        with cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types([column.type_code for column in like.description or []])
             for row in rows:
                 copy.write_row([*map(plain, row)])
+        return cursor.rowcount
 
     @contextmanager
     def transaction(self, *, is_alone: bool = True) -> Iterator[None]:
@@ -245,24 +245,23 @@ class PostgresDatabase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _executed(self, sql: str, values: Sequence[Value] = ()) -> psycopg.Cursor[Row]:
+    def _executed(self, sql: str, values: Sequence[Value] = (), *, binary: bool = False) -> psycopg.Cursor[Row]:
+        """Execute a statement; bytes of rows that are sent as binary have half the size."""
         text, bound = postgres_sql(sql, values)
         if self._in_transaction:
-            return self._link.connection.execute(text, bound)
-        return self._executed_again(text, bound)
+            return self._link.connection.execute(text, bound, binary=binary)
+        return self._executed_again(text, bound, binary=binary)
 
-    def _executed_again(
-        self, text: str, bound: Sequence[Value] | dict[str, Value] | None = None
-    ) -> psycopg.Cursor[Row]:
+    def _executed_again(self, text: str, bound: Bound | None = None, *, binary: bool = False) -> psycopg.Cursor[Row]:
         """Execute what can be repeated: a connection that waited may be lost, because the server started again."""
         if not self._link.connection.closed:
             try:
-                return self._link.connection.execute(text, bound)
+                return self._link.connection.execute(text, bound, binary=binary)
             except psycopg.OperationalError:
                 if not self._link.connection.closed:
                     raise
         self._link = self._pool.replaced(self._link)
-        return self._link.connection.execute(text, bound)
+        return self._link.connection.execute(text, bound, binary=binary)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

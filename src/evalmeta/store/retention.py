@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.store.kept_numbers import forget_digests_of_deleted_runs
+from evalmeta.store.search_index import forget_deleted_runs
 from evalmeta.store.sqlite import pause_after
 
 if TYPE_CHECKING:
@@ -34,11 +36,7 @@ _OLD: Final = """
     SELECT org_url, id, definition, started, total, use FROM aged JOIN run_use USING (org_url, id)
     WHERE (age >= ?1 OR ?1 IS NULL) AND (started < ?2 OR ?2 IS NULL) ORDER BY started, id
 """
-_DELETIONS: Final = (
-    "DELETE FROM run_digest WHERE org_url = ? AND run_id = ?",
-    "DELETE FROM remote_run WHERE org_url = ? AND id = ?",
-    "DELETE FROM run WHERE ? = '' AND id = ?",
-)
+_DELETIONS: Final = ("DELETE FROM remote_run WHERE org_url = ? AND id = ?", "DELETE FROM run WHERE ? = '' AND id = ?")
 
 
 class OldRun(NamedTuple):
@@ -93,6 +91,7 @@ def delete_runs(database: Database, runs: Sequence[OldRun]) -> tuple[OldRun, ...
     with database.references_unchecked():
         known = tuple(run._replace(use=_delete_run(database, run)) for run in runs)
     _delete_rest(database)
+    forget_deleted_runs(database)
     return known
 
 
@@ -111,7 +110,7 @@ def _delete_run(database: Database, run: OldRun) -> str:
 
 
 def _delete_rest(database: Database) -> None:
-    """Delete what belongs to no run any more: results, step by step, and contents and suites."""
+    """Delete what belongs to no run any more: results, step by step, and contents, kept numbers and suites."""
     for (run_id,) in database.query("SELECT DISTINCT run_id FROM case_result WHERE run_id NOT IN (SELECT id FROM run)"):
         has_more = True
         while has_more:
@@ -119,6 +118,7 @@ def _delete_rest(database: Database) -> None:
                 has_more = _delete_some_results(database, run_id)
     with database.transaction():
         delete_unused_contents(database)
+        forget_digests_of_deleted_runs(database)
         database.execute("""
             DELETE FROM suite WHERE id NOT IN (SELECT suite FROM listed_run)
               AND id NOT IN (SELECT suite FROM suite_test WHERE state = 'due')

@@ -11,6 +11,8 @@ import orjson
 from evalmeta.model.run import RunStatus, Summary, Verdict
 from evalmeta.protocol.runs import read_options
 from evalmeta.store.kept_numbers import KeptTally, tallies_of
+from evalmeta.store.run_orders import NEWEST, RunOrder, RunPlace
+from evalmeta.store.sql import placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 # The condition for each field of `RunFilter` that is set, except `outcome`.
 CONDITIONS: Final = {
     "id": "id = ?",
-    "text": "instr(lower(definition || ' ' || subject || ' ' || id), lower(?)) > 0",
+    "text": "instr(lower(definition || ' ' || title || ' ' || subject || ' ' || id), lower(?)) > 0",
     "test": "definition = ? COLLATE NOCASE",
     "subject": "subject = ?",
     "status": "status = ?",
@@ -68,6 +70,7 @@ _CHUNK: Final = 100
 # SQLite before 3.32 allows 999.
 _MAX_PARAMETERS: Final = 900
 _RUNS: Final = "SELECT * FROM listed_run WHERE"
+_UNCOUNTED: Final = "SELECT id, options FROM run WHERE tally IS NULL AND status NOT IN ('NEW', 'IN_PROGRESS')"
 _VALUES: Final = "SELECT DISTINCT"
 _TAGS: Final = "value FROM listed_run, json_each(CAST(options AS TEXT), '$.origin.tags') WHERE org_url = ''"
 _RECENT: Final = """
@@ -75,6 +78,7 @@ _RECENT: Final = """
       SELECT org_url, id,
         row_number() OVER (PARTITION BY definition COLLATE NOCASE ORDER BY started DESC, id DESC) AS place
       FROM listed_run WHERE answers_of IS NULL AND (user_id = ?1 OR ?1 IS NULL) AND (definition = ?2 OR ?2 = '')
+        AND (?4 = 1 OR confirms = '')
     ) AS ranked WHERE place <= ?3
 """
 
@@ -84,7 +88,7 @@ class RunFilter:
     """Which runs a list shows; empty values are ignored.
 
     Attributes:
-        text: a part of the name of the test or the subject, or of the run's id, ignoring case.
+        text: a part of the name or the title of the test, of the subject, or of the run's id, ignoring case.
         test: the name of the test, ignoring case.
         status: a `RunStatus`.
         tag: a tag that chose the run's cases, in the project's own org.
@@ -124,6 +128,7 @@ class ListedRun:
         answers_of: the run whose answers it judged again; None if an agent was asked.
         confirms: the run whose suspect cases it asked again; empty if it is a run of its own.
         file: the path of the file that was run, in the project's own org; empty for deployed definitions.
+        title: the name that the file of the test gives it; empty if it has no other name than the test.
         kept: the counts of its case results so far and the verdict, as `KeptTally.columns` wrote them.
         written_options: its options as JSON.
         is_stopped: whether it is in progress although no process works on it, where that was looked up.
@@ -143,6 +148,7 @@ class ListedRun:
     answers_of: str | None
     confirms: str
     file: str
+    title: str
     kept: tuple[str, str | None]
     written_options: bytes
     is_stopped: bool = False
@@ -153,9 +159,21 @@ class ListedRun:
         return read_options(orjson.loads(self.written_options))
 
     @cached_property
+    def tally(self) -> KeptTally:
+        """Return its counts so far and its verdict, as they were kept."""
+        return KeptTally.read(*self.kept, self.options)
+
+    @property
     def summary(self) -> Summary:
         """Return the counts of its case results so far."""
-        return KeptTally.read(*self.kept, self.options).summary
+        return self.tally.summary
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the verdicts of its results are what counts, so that nothing else must be read."""
+        options, tally = self.options, self.tally
+        is_judged_once = options.undecided == "ignore" and not options.is_repeated
+        return is_judged_once and tally.is_whole and not tally.summary.quarantined
 
     @property
     def verdict(self) -> Verdict | None:
@@ -192,23 +210,48 @@ class RunPage(NamedTuple):
     """One page of a list; `after` is where the next one begins, None after the last."""
 
     runs: tuple[ListedRun, ...]
-    after: tuple[float, str] | None
+    after: RunPlace | None
 
 
 _ALL: Final = RunFilter()
 
 
-def run_page(database: Database, wanted: RunFilter, *, limit: int, after: tuple[float, str] | None = None) -> RunPage:
-    """Return a page of runs, the newest first."""
-    rows = _rows(database, wanted, limit=limit + 1, after=after)
-    runs = tuple(_listed(database, rows[:limit]))
-    return RunPage(runs, (runs[-1].started, runs[-1].id) if len(rows) > limit else None)
+def run_page(
+    database: Database, wanted: RunFilter, *, limit: int, after: RunPlace | None = None, order: RunOrder = NEWEST
+) -> RunPage:
+    """Return a page of runs, by default the newest first; `after` is a place in the same order."""
+    if order.by:
+        _count_all(database)
+    found = _rows(database, wanted, limit=limit + 1, after=after, order=order)
+    # The value by which they are sorted comes last.
+    rows = [row[:-1] for row in found[:limit]] if order.by else found[:limit]
+    runs = tuple(_listed(database, rows))
+    if len(found) <= limit:
+        return RunPage(runs, None)
+    return RunPage(runs, RunPlace(runs[-1].started, runs[-1].id, found[limit - 1][-1] if order.by else None))
 
 
-def newest_runs(database: Database, wanted: RunFilter = _ALL, *, limit: int | None = None) -> Iterator[ListedRun]:
-    """Yield the runs that a filter finds, the newest first; at most the latest `limit`."""
+def _count_all(database: Database) -> None:
+    """Keep the tallies of all runs that are over; most have one since they ended."""
+    uncounted = database.query(_UNCOUNTED)
+    tallies_of(database, {run_id: read_options(orjson.loads(options)) for run_id, options in uncounted})
+
+
+def count_runs(database: Database) -> int:
+    """Return the number of runs in all orgs."""
+    [(number,)] = database.query("SELECT count(*) FROM listed_run")
+    return int(number)
+
+
+def newest_runs(
+    database: Database, wanted: RunFilter = _ALL, *, limit: int | None = None, counted: bool = True
+) -> Iterator[ListedRun]:
+    """Yield the runs that a filter finds, the newest first; at most the latest `limit`.
+
+    Without `counted`, runs whose results were never counted have no counts and no verdict: see `with_counts`.
+    """
     for rows in _batches(database, wanted, limit):
-        yield from _listed(database, rows)
+        yield from _listed(database, rows, counted=counted)
 
 
 def newest_named(database: Database, wanted: RunFilter = _ALL) -> Iterator[SuiteRun]:
@@ -233,7 +276,7 @@ def _batches(database: Database, wanted: RunFilter, limit: int | None) -> Iterat
         yield rows
         if len(rows) < size:
             return
-        after, left = (rows[-1][_STARTED], rows[-1][_ID]), left and left - size
+        after, left = RunPlace(rows[-1][_STARTED], rows[-1][_ID]), left and left - size
 
 
 def list_runs(database: Database, wanted: RunFilter = _ALL, *, limit: int | None = None) -> list[ListedRun]:
@@ -254,26 +297,51 @@ def distinct_values(database: Database, column: str, *, user: User | None = None
     return sorted(value for (value,) in rows)
 
 
+def runs_without_tags(database: Database, run_ids: Sequence[str]) -> set[str]:
+    """Return the runs whose results may lack the tags of their cases: those of other orgs, and of an older evalmeta."""
+    ids = orjson.dumps([*run_ids]).decode()
+    sql = "SELECT id FROM run WHERE id IN (SELECT value FROM json_each(?, '$')) AND keeps_tags = 1"
+    return {*run_ids} - {run_id for (run_id,) in database.query(sql, (ids,))}
+
+
 def recent_runs(
-    database: Database, *, of_each: int, test: str = "", user: User | None = None
+    database: Database,
+    *,
+    of_each: int,
+    test: str = "",
+    user: User | None = None,
+    confirming: bool = True,
+    counted: bool = True,
 ) -> dict[str, list[ListedRun]]:
-    """Return the latest runs of each test that asked an agent, by the test's name, the oldest first."""
-    places = {(url, run_id) for url, run_id in database.query(_RECENT, (_only(user), test, of_each))}
+    """Return the latest runs of each test that asked an agent, by the test's name, the oldest first.
+
+    Unless `confirming`, runs that only asked suspect cases again are left out. `counted` is as for `newest_runs`.
+    """
+    values = _only(user), test, of_each, int(confirming)
+    places = {(url, run_id) for url, run_id in database.query(_RECENT, values)}
     by_name: dict[str, list[ListedRun]] = {}
-    for run in _listed(database, _rows_of(database, places)):
+    for run in _listed(database, _rows_of(database, places), counted=counted):
         by_name.setdefault(run.definition, []).append(run)
     return {name: sorted(runs, key=lambda run: (run.started, run.id)) for name, runs in sorted(by_name.items())}
 
 
-def _rows(database: Database, wanted: RunFilter, *, limit: int, after: tuple[float, str] | None = None) -> list[Row]:
-    """Return the rows of the view that a filter finds, the newest first; only fields that are set make conditions."""
+def with_counts(database: Database, runs: Sequence[ListedRun]) -> list[ListedRun]:
+    """Return runs with their counts and verdicts, in the same order."""
+    missing = {(run.org_url, run.id) for run in runs if not run.kept[0]}
+    counted = {(run.org_url, run.id): run for run in _listed(database, _rows_of(database, missing))} if missing else {}
+    return [counted.get((run.org_url, run.id), run) for run in runs]
+
+
+def _rows(
+    database: Database, wanted: RunFilter, *, limit: int, after: RunPlace | None = None, order: RunOrder = NEWEST
+) -> list[Row]:
+    """Return the rows of the view that a filter finds; only fields that are set make conditions."""
     fields = {**{name: getattr(wanted, name) for name in CONDITIONS}, "user": _only(wanted.user)}
     values = {name: value for name, value in fields.items() if value != getattr(_ALL, name)}
     conditions = [_OUTCOMES.get(wanted.outcome, "TRUE"), *(CONDITIONS[name] for name in values)]
-    if after:
-        conditions.append("(started, id) < (?, ?)")
-    sql = f"{_RUNS} {' AND '.join(conditions)} ORDER BY started DESC, id DESC LIMIT ?"
-    return database.query(sql, (*values.values(), *(after or ()), limit))
+    behind, place = after.behind(order) if after else ("TRUE", ())
+    sql = f"{order.select} {' AND '.join([*conditions, behind])} ORDER BY {order.sql} LIMIT ?"
+    return database.query(sql, (*values.values(), *place, limit))
 
 
 def _rows_of(database: Database, places: Collection[tuple[str, str]]) -> list[Row]:
@@ -282,7 +350,7 @@ def _rows_of(database: Database, places: Collection[tuple[str, str]]) -> list[Ro
     rows: list[Row] = []
     for start in range(0, len(ids), _MAX_PARAMETERS):
         chunk = ids[start : start + _MAX_PARAMETERS]
-        rows += database.query(f"{_RUNS} id IN ({', '.join('?' * len(chunk))})", chunk)
+        rows += database.query(f"{_RUNS} id IN ({placeholders(chunk)})", chunk)
     return [row for row in rows if (row[0], row[2]) in places]
 
 
@@ -291,12 +359,14 @@ def _only(user: User | None) -> str | None:
     return None if user is None or user.is_admin else user.id
 
 
-def _listed(database: Database, rows: Sequence[Row]) -> list[ListedRun]:
+def _listed(database: Database, rows: Sequence[Row], *, counted: bool = True) -> list[ListedRun]:
     """Return the runs of rows of the view: the last columns are the place, the tally, the verdict, options and user."""
+    if not counted:
+        return [_run((*row[:-5], (row[-4] or "", row[-3]), row[-2])) for row in rows]
     # Only runs here have no tally, if they are not over.
     uncounted = {row[2]: read_options(orjson.loads(row[-2])) for row in rows if row[-4] is None}
-    counted = tallies_of(database, uncounted)
-    columns = [row[-4:-2] if row[-4] else counted[row[2]].columns() for row in rows]
+    tallies = tallies_of(database, uncounted)
+    columns = [row[-4:-2] if row[-4] else tallies[row[2]].columns() for row in rows]
     return [_run((*row[:-5], kept, row[-2])) for row, kept in zip(rows, columns, strict=True)]
 
 

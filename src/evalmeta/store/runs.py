@@ -106,14 +106,15 @@ class Runs:
         sql = """
             INSERT INTO run
               (id, definition, content, content_sha256, kind, subject_name, subject_version, status, options, total,
-               created_at, user_id, answers_of, suite, branch, confirms, place)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+               created_at, user_id, answers_of, suite, branch, confirms, place, title, keeps_tags)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
         """
         origin, is_file = options.origin, content.kind is ContentKind.FILE
         kept = (content.data, None) if is_file else (b"", keep_content(self._database, content.data))
         tested = (run_id, evaluation.name, *kept, content.kind, evaluation.subject_name, evaluation.subject_version)
         begun = (RunStatus.NEW.value, orjson.dumps(write_options(options)), total, now, user.id, answers_of)
-        self._database.execute(sql, (*tested, *begun, origin.suite, origin.branch, options.confirms, origin.place))
+        called = (origin.suite, origin.branch, options.confirms, origin.place, evaluation.title)
+        self._database.execute(sql, (*tested, *begun, *called))
         mark_started(self._database, options)
         return run_id
 
@@ -365,22 +366,20 @@ class RunJournal:
         The first result of a case stays: to append it again, because it is not known whether it was committed, changes
         nothing. Raise StoreLocked at once while another program writes, and StoreError if another worker owns the run.
         """
-        # Not a list: the results of a batch may be large, and their JSON is needed one by one.
-        rows = (
-            (self._run_id, result.iteration, result.number, str(result.verdict), encode_case(result))
-            for result in results
-        )
         database, owner = self._database, f"{_SELECT_OWNER}{self._database.row_lock}"
         with database.waiting(0), database.transaction(is_alone=False):
             if database.query(owner, (self._run_id,)) != [(self._worker,)]:
                 raise StoreError(f"run {self._run_id} was deleted, or taken over by another worker")
-            new = database.insert_new(
-                "case_result", "run_id, iteration, number, verdict, body", rows, count=len(results)
-            )
+            new = database.insert_new("case_result", _RESULT_COLUMNS, lambda: self._rows(results), count=len(results))
             kept = results if new == len(results) else [result for result in results if self._has(result)]
         if self._tally is not None:
             for case in kept:
                 self._tally.add(case)
+
+    def _rows(self, results: Sequence[CaseResult]) -> Iterator[Row]:
+        # Not a list: the results of a batch may be large, and their JSON is needed one by one.
+        for result in results:
+            yield self._run_id, result.iteration, result.number, str(result.verdict), encode_case(result)
 
     def _has(self, result: CaseResult) -> bool:
         """Return whether the result of its case is this one, not that of another answer which came first."""
