@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 Value: TypeAlias = str | int | float | bytes | None
 Bound: TypeAlias = "Sequence[Value] | dict[str, Value]"
@@ -31,8 +31,12 @@ def upsert(table: str, key: str, columns: str) -> str:
     """Return the statement that saves a row of all these columns, instead of one with the same key."""
     names = columns.split(", ")
     changes = ", ".join(f"{name} = excluded.{name}" for name in names)
-    places = ", ".join("?" * len(names))
-    return f"{_INSERT} {table} ({columns}) VALUES ({places}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
+    return f"{_INSERT} {table} ({columns}) VALUES ({placeholders(names)}) ON CONFLICT ({key}) DO UPDATE SET {changes}"
+
+
+def placeholders(values: Collection[object]) -> str:
+    """Return the placeholders of the values of a list, NULL for none: Postgres refuses an empty list behind `IN`."""
+    return ", ".join("?" * len(values)) or "NULL"
 
 
 def by_number(values: Sequence[Value]) -> dict[str, Value]:

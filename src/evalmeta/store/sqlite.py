@@ -15,7 +15,7 @@ from evalmeta import limits
 from evalmeta.errors import StoreCorrupt, StoreError, StoreFull, StoreLocked
 from evalmeta.model.store import Store
 from evalmeta.package.trust import state_file
-from evalmeta.store.sql import by_number
+from evalmeta.store.sql import by_number, placeholders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -100,12 +100,19 @@ class SqliteDatabase:
         """Let this connection's SQL call a function."""
         self._connection.create_function(name, 1, function, deterministic=True)
 
-    def insert_new(self, table: str, columns: str, rows: Iterable[Sequence[Value]], *, count: int) -> int:  # noqa: ARG002 - as Database
+    def insert_new(
+        self,
+        table: str,
+        columns: str,
+        rows: Callable[[], Iterable[Sequence[Value]]],
+        *,
+        count: int,  # noqa: ARG002 - as Database
+    ) -> int:
         """Insert many rows but those whose keys are there already; return how many are new."""
         places = ", ".join("?" * (columns.count(",") + 1))
         sql = f"{_INSERT} {table} ({columns}) VALUES ({places}) ON CONFLICT DO NOTHING"
         with _store_errors(self.path):
-            return self._connection.executemany(sql, rows).rowcount
+            return self._connection.executemany(sql, rows()).rowcount
 
     @property
     def row_lock(self) -> str:
@@ -139,7 +146,7 @@ class SqliteDatabase:
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Value]]) -> None:
         """Insert many rows; call it inside a transaction."""
-        self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", rows)
+        self.execute_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders(columns)})", rows)
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
@@ -316,11 +323,11 @@ def migrate(database: SqliteDatabase, migrations: Sequence[str]) -> None:
         if not tables:
             # Only an empty database can be made so that room is given back step by step.
             database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        _switch_to_wal(database)
+        switch_to_wal(database)
         _migrate(database, migrations)
 
 
-def _switch_to_wal(database: SqliteDatabase) -> None:
+def switch_to_wal(database: SqliteDatabase) -> None:
     """Switch the file to WAL; here SQLite does not wait for other programs by itself."""
     deadline = time.monotonic() + limits.STORE_BUSY_SECONDS
     while True:
