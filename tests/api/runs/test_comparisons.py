@@ -88,6 +88,11 @@ def test_a_run_of_some_cases_is_taken_only_if_there_is_none_of_all(project: Proj
     assert latest_runs(project) == [last]
 
 
+def test_a_run_is_not_its_own_previous_run_if_its_start_was_rounded_up(project: Project) -> None:
+    keep(project, run(1, PASS), run(2, PASS))
+    assert comparisons.previous_run(project, run(2, PASS, started=2.0004)) == run(1, PASS)
+
+
 def test_runs_of_one_test_are_compared_by_its_name() -> None:
     found = compare_runs(run(1, PASS, FAILURE), run(2, FAILURE, PASS))
     assert (found.name, found.before, found.after) == ("Orders", run(1).id, run(2).id)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from evalmeta.api.runs import observer as observer
     from evalmeta.api.runs import org as org
     from evalmeta.api.runs import origins as origins
+    from evalmeta.api.runs import recent_changes as recent_changes
     from evalmeta.api.runs import reruns as reruns
+    from evalmeta.api.runs import result_pairs as result_pairs
     from evalmeta.api.runs import saved as saved
     from evalmeta.api.runs import selection as selection
     from evalmeta.api.runs import shard_sources as shard_sources

@@ -15,7 +15,7 @@ from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.api.runs.confirmation import confirm_suspects
 from evalmeta.api.runs.matrix import Agent, agents_of, check_matrix, with_agent
-from evalmeta.api.runs.selection import CaseSelection, PlannedRun
+from evalmeta.api.runs.selection import CaseSelection, PlannedRun, split_cases
 from evalmeta.api.runs.starting import RunCall, make_plan, run_tests
 from evalmeta.engine.metrics import needs_model
 from evalmeta.errors import Suggestion, UsageError
@@ -56,6 +56,8 @@ def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
 
     When the block ends, also with an error, the observer receives the files that are not tests.
     """
+    paths, selection = split_cases(call.paths, call.selection)
+    call = replace(call, paths=paths, selection=selection)
     for path in call.paths:
         _refuse_python(path)
     found = find_tests(call.paths)
@@ -68,6 +70,11 @@ def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
 def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall | None:
     check_matrix(call)
     files = _read_files(call, found, observer)
+    if call.selection.changed_since:
+        files = _changed(call, files, observer)
+        if not files:
+            observer.note(f"Nothing was run: nothing changed since {call.selection.changed_since}.")
+            return None
     _note_criteria(files, call.agent.config, observer)
     check_columns(call.agent.columns, [file.path for file in files])
     _note_unjudged(files, call, observer)
@@ -78,6 +85,21 @@ def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall |
         observer.note("Nothing was run.")
         return None
     return replace(call, files=files, choice=choice)
+
+
+def _changed(call: RunCall, files: tuple[FileTest, ...], observer: Observer) -> tuple[FileTest, ...]:
+    """Return the tests that changed since the commit that the call names, and say what is left out."""
+    if not files:
+        raise UsageError(
+            "--changed-since is for tests in files, which git knows",
+            actions=["Name files or folders: evalmeta test run tests --changed-since REF"],
+        )
+    from evalmeta.api.runs.changed_tests import choose_changed
+
+    chosen = choose_changed(call.project, files, call.selection.changed_since or "")
+    for text in chosen.notes:
+        observer.note(text)
+    return chosen.tests
 
 
 def plan(call: RunCall, observer: Observer) -> list[PlannedRun]:

@@ -160,7 +160,8 @@ def earlier_runs(project: Project, run: Run, history: Iterable[Run] = ()) -> Ite
     stored = [*_runs_of(project, run)]
     others = {(other.id, other.started): other for other in history if name_of(other) == name_of(run)}
     unknown = [other for other in others.values() if not any(_is_run(past, other) for past in stored)]
-    known: list[ListedRun | Run] = [past for past in stored if not past.confirms]
+    # Its own start may be later in `run`, whose time an org rounded to milliseconds.
+    known: list[ListedRun | Run] = [past for past in stored if not past.confirms and not _is_run(past, run)]
     known += [past for past in unknown if not past.options.confirms]
     for past in sorted(known, key=lambda past: past.started, reverse=True):
         if past.started < run.started:
@@ -338,7 +339,7 @@ def observed_cases(run: Run) -> tuple[CaseCounts, ...]:
 
     Suspect cases that were asked again were judged anew each time.
     """
-    is_single = run.options.iterations == 1 or bool(run.options.confirms)
+    is_single = not run.options.is_repeated or bool(run.options.confirms)
     cases = run.cases if is_single else observations(run.cases)
     return tuple(detail(cases, run.options).cases())
 
@@ -352,7 +353,7 @@ def statistics_of(run: Run) -> RunStatistics:
     return collect(run.cases, run.options)
 
 
-def name_of(run: Run) -> str:
+def name_of(run: Run | ListedRun) -> str:
     """Return a test's name in baselines: the API name, `Type:Name` for other types than AiEvaluationDefinition."""
     return _name(run.id, run.definition)
 

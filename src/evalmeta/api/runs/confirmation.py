@@ -135,7 +135,7 @@ def _call_again(call: RunCall, group: Sequence[_Question], times: int) -> RunCal
     chosen = (file for file in call.files if f"{file.type.name}:{file.name}" in runs)
     files = tuple(replace(file, document=replace(file.document, iterations=None)) for file in chosen)
     lists = tuple(CaseList(name, frozenset(cases)) for name, cases in numbers.items())
-    options = replace(call.options, iterations=times, shard=None, seed=None)
+    options = replace(call.options, iterations=times, iterations_by="run", shard=None, seed=None)
     choice = CaseChoice(() if files else tuple(runs), (lists,))
     return replace(call, choice=choice, options=options, files=files, confirms=runs)
 

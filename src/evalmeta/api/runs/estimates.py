@@ -9,10 +9,9 @@ from evalmeta.engine.prices import Prices
 from evalmeta.engine.spending import models_of
 from evalmeta.errors import EvalmetaError
 from evalmeta.model.registry import type_of_run
-from evalmeta.model.settings import find_subject
 from evalmeta.model.spending import Spent, merged
 from evalmeta.org.run_files import read_subject
-from evalmeta.org.subjects import agent_of
+from evalmeta.org.subjects import agent_of, agent_settings
 from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import RunFilter, newest_runs
 from evalmeta.store.runs import Runs
@@ -58,7 +57,7 @@ def estimate_runs(call: RunCall, planned: Sequence[PlannedRun]) -> list[Estimate
 
 
 def _estimate(call: RunCall, planned: PlannedRun, database: Database) -> Estimate:
-    asked = sum(not case.not_run for case in planned.cases) * planned.iterations
+    asked = planned.results
     runs = [] if call.target else [*_earlier(call, planned, database)]
     prices, model = Prices(call.project.settings.prices), _model_of(call, planned)
     answers = 0
@@ -79,7 +78,11 @@ def _model_of(call: RunCall, planned: PlannedRun) -> str:
     test, agent = planned.definition, planned.subject_name
     own = (file.subject for file in call.files if (file.name, file.subject_name) == (test, agent) and file.subject)
     subject = next(own, None)
-    settings = read_subject(subject) if subject else find_subject(call.project.settings.subjects, agent)
+    settings = (
+        read_subject(subject)
+        if subject
+        else agent_settings(call.project.settings.subjects, agent, root=call.project.root)
+    )
     return settings.language_model if settings else ""
 
 
@@ -88,7 +91,7 @@ def _earlier(call: RunCall, planned: PlannedRun, database: Database) -> Iterator
     agent = ""
     with suppress(EvalmetaError):
         subjects = call.project.settings.subjects
-        if find_subject(subjects, planned.subject_name) is not None:
+        if agent_settings(subjects, planned.subject_name, root=call.project.root) is not None:
             agent, _ = agent_of(subjects, planned.subject_name, root=call.project.root)
     wanted = RunFilter(test=planned.definition, subject=planned.subject_name, org_url="")
     for run in newest_runs(database, wanted, limit=_RUNS):

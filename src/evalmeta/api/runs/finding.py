@@ -128,6 +128,7 @@ class RunHandle:
         target: the org, if its login is known already; None for the embedded org.
         remote: what is saved of a run of another org than the project's own.
         definition: the name of its test; empty if it is not known.
+        iterations: how often each case is run; 0 if some run more often than others.
     """
 
     project: Project

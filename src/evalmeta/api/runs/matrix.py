@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.endpoints import is_url
 from evalmeta.api.runs.comparisons import name_of, observed_cases
-from evalmeta.engine.matrix import differing_cases, pairs_of
+from evalmeta.engine.matrix import matrix_cases, pairs_of
 from evalmeta.engine.statistics import percentiles
 from evalmeta.errors import SubjectNotBound, UsageError
 from evalmeta.model.generated_data import Tokens
-from evalmeta.model.matrix import Cell, Matrix, labels_of
+from evalmeta.model.matrix import AgentRun, Cell, Matrix, labels_of
 from evalmeta.model.settings import find_subject
 from evalmeta.model.spending import merged
 from evalmeta.package.files import shown
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _KEYS: Final = ("subject", "model")
 _FORM: Final = "Write it like --matrix subject=desk,other_desk or --matrix model=small,large."
 _FEWEST: Final = 2
+_PREFIX: Final = 3
 
 
 class Agent(NamedTuple):
@@ -113,23 +114,33 @@ def with_agent(project: Project, test: FileTest, agent: Agent) -> FileTest:
 
 def matrix_of(finished: Sequence[FinishedRun]) -> tuple[Matrix | None, list[str]]:
     """Return the agents of the runs of a command side by side, and the agent of each run; None without a matrix."""
-    labels = labels_of([run.run for run in finished])
+    runs = [run.run for run in finished]
+    labels = labels_of(
+        [AgentRun(run.options.origin.suite, run.id[:_PREFIX], run.definition, run.subject_name) for run in runs]
+    )
     if len(set(labels)) < _FEWEST:
         # Results that nobody compares are not read.
         return None, labels
+    return side_by_side(finished, labels), labels
+
+
+def side_by_side(finished: Sequence[FinishedRun], labels: Sequence[str]) -> Matrix:
+    """Return runs side by side, those with the same label as one agent."""
     cells: dict[str, list[FinishedRun]] = {}
     for label, run in zip(labels, finished, strict=True):
         cells.setdefault(label, []).append(run.counted())
     observed = {label: _tests(runs, is_observed=True) for label, runs in cells.items()}
     counted = {label: _tests(runs, is_observed=False) for label, runs in cells.items()}
     rows = tuple(_cell(label, runs) for label, runs in cells.items())
-    return Matrix(rows, tuple(pairs_of(observed)), tuple(differing_cases(counted))), labels
+    return Matrix(rows, tuple(pairs_of(observed)), tuple(matrix_cases(counted)))
 
 
 def _tests(runs: Iterable[FinishedRun], *, is_observed: bool) -> Mapping[str, Sequence[CaseCounts]]:
     """Return the cases of each test; for statistics, iterations with the same answer and rating count once."""
     return {
-        name_of(run.run): observed_cases(run.run) if is_observed else tuple(run.tally.cases() if run.tally else ())
+        name_of(run.run): observed_cases(run.run)
+        if is_observed and run.run.options.is_repeated
+        else tuple(run.tally.cases() if run.tally else ())
         for run in runs
     }
 

@@ -77,8 +77,16 @@ class _Test(NamedTuple):
             ended=max(run.ended or run.started for run in runs),
             total=sum(totals.values()),
             error=None,
-            options=replace(options, shard=None, origin=origin),
+            options=replace(options, shard=None, origin=origin, most_iterations=_most_iterations(runs)),
         )
+
+
+def _most_iterations(runs: Iterable[Run]) -> int:
+    """Return the most iterations of one case of several runs if some cases run more often than others; else 0."""
+    options = [run.options for run in runs]
+    if not any(own.most_iterations for own in options):
+        return 0
+    return max(own.most_iterations or own.iterations for own in options)
 
 
 def merge_shards(project: Project, words: Sequence[str], *, allow_missing: bool = False) -> Merged:
@@ -274,7 +282,7 @@ def _refuse_other(name: str, row: Row, shard: Shard, other_row: Row, other: Shar
     *_, other_verdict, other_body = other_row
     if body == other_body or _essence(decode_case(body)) == _essence(decode_case(other_body)):
         return
-    when = f" in iteration {iteration}" if shard.run.options.iterations > 1 else ""
+    when = f" in iteration {iteration}" if shard.run.options.is_repeated else ""
     raise UsageError(
         f"case {number} of test {name} has two different results{when}, and nothing was written: {verdict} in"
         f" {shard.source} (run {shard.run.id}), and {other_verdict} in {other.source} (run {other.run.id})",
@@ -284,10 +292,12 @@ def _refuse_other(name: str, row: Row, shard: Shard, other_row: Row, other: Shar
 
 def _essence(case: CaseResult) -> CaseResult:
     earlier = tuple(turn._replace(generated=_timeless(turn.generated)) for turn in case.earlier)
-    generated = None if case.generated is None else _timeless(case.generated)
-    return case._replace(started=0.0, ended=0.0, generated=generated, earlier=earlier)
+    generated, unanswered = (known and _timeless(known) for known in (case.generated, case.unanswered))
+    return case._replace(started=0.0, ended=0.0, generated=generated, earlier=earlier, unanswered=unanswered)
 
 
 def _timeless(generated: GeneratedData) -> GeneratedData:
     actions = generated.actions and tuple(replace(action, latency_ms=None) for action in generated.actions)
-    return replace(generated, latency_ms=None, first_token_ms=None, session_id=None, actions=actions, trace=None)
+    return replace(
+        generated, latency_ms=None, first_token_ms=None, session_id=None, actions=actions, trace=None, traceparent=None
+    )

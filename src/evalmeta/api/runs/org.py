@@ -150,10 +150,14 @@ class RunOrg(NamedTuple):
         """
         if self.is_salesforce and self.checking.verifies and tests:
             await check_rater(self.project, tests[0].options)
+        if faults := await self.find_faults(tests, unbound):
+            raise joined_error(faults, [test.name for test in tests])
+
+    async def find_faults(self, tests: Sequence[SuiteTest], unbound: Mapping[str, SubjectNotBound]) -> list[RunFault]:
+        """Return what prevents runs of tests, with the places of the tests; the arguments are those of `check`."""
         requests = [_check_request(test, is_bound=test.key not in unbound) for test in tests]
         faults = [RunFault(unbound[test.key], (n,)) for n, test in enumerate(tests) if test.key in unbound]
-        if faults := [*faults, *await client.check_runs(self.connection, requests)]:
-            raise joined_error(_name_leftovers(faults, tests, self.project), [test.name for test in tests])
+        return _name_leftovers([*faults, *await client.check_runs(self.connection, requests)], tests, self.project)
 
     async def start(self, test: SuiteTest) -> RunHandle:
         """Start a run of a test, or the first of its iterations, and remember it as the most recent run.
@@ -170,7 +174,7 @@ class RunOrg(NamedTuple):
         if not options.confirms:
             self._remember(run_id)
         url = self.connection.url
-        return RunHandle(self.project, run_id, url, self.other, remote, test.name, options.iterations)
+        return RunHandle(self.project, run_id, url, self.other, remote, test.name, options.common_iterations)
 
     def find(self, run: RunHandle) -> RunHandle:
         """Return a run that was started before with what is saved of it, or what can be known without a request."""
@@ -318,7 +322,7 @@ class RunOrg(NamedTuple):
         started = self.find(first)
         seen = (await self.fetch(started)).run
         remote = replace(started.remote, run=seen) if started.remote else None
-        return replace(started, remote=remote, definition=seen.definition, iterations=seen.options.iterations)
+        return replace(started, remote=remote, definition=seen.definition, iterations=seen.options.common_iterations)
 
     async def _finished(self, remote: RemoteRun) -> FinishedRun:
         """Check the verdicts of a Salesforce org, save the run, and return it."""
