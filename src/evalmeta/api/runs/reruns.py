@@ -244,7 +244,8 @@ async def _resume(
                     raise
                 outcome.errors.append(error)
                 continue
-            pending.append(replace(started, definition=now.run.definition, iterations=now.run.options.iterations))
+            iterations = now.run.options.common_iterations
+            pending.append(replace(started, definition=now.run.definition, iterations=iterations))
         if resumption.max_cost is not None:
             due = [replace(test, options=replace(test.options, max_cost=resumption.max_cost)) for test in due]
         ready, errors = await startable(org, due, seen, **how) if due else ([], [])

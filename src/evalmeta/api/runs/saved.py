@@ -79,8 +79,11 @@ def _is_stopped(run: ListedRun, leases: Mapping[str, Lease], now: float) -> bool
     return is_begun and is_free(leases[run.id], now=now)
 
 
-def keep_runs(project: Project, runs: Sequence[Run]) -> None:
-    """Save runs that ended in another program, such as pytest, as one suite of a project: all of them, or none."""
+def keep_runs(project: Project, runs: Sequence[Run]) -> list[str]:
+    """Save runs that ended in another program, such as pytest, as one suite of a project: all of them, or none.
+
+    Return their ids in the project.
+    """
     origin = new_origin(project.root)
     if project.store.url:
         origin = origin._replace(project=project.store.project(project.root))
@@ -98,6 +101,7 @@ def keep_runs(project: Project, runs: Sequence[Run]) -> None:
                 database.load("case_result", _RESULT_COLUMNS, rows)
                 saved[run_id] = options
         tallies_of(database, saved)
+    return list(saved)
 
 
 def _digest(run: Run) -> str:

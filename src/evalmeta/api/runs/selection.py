@@ -13,7 +13,16 @@ from evalmeta.api.runs.finding import is_elsewhere
 from evalmeta.api.sync import fetch
 from evalmeta.errors import SettingsError, Suggestion, UsageError
 from evalmeta.model.aggregation import is_failing
-from evalmeta.model.evaluation import Case, CaseList, Evaluation, evaluation_of, parse_case_list, select_cases
+from evalmeta.model.evaluation import (
+    Case,
+    CaseList,
+    Evaluation,
+    evaluation_of,
+    iterations_of,
+    parse_case_list,
+    select_cases,
+    workload,
+)
 from evalmeta.model.registry import MetadataType, type_of_run
 from evalmeta.model.run import Run, RunStatus
 from evalmeta.model.tally import summarise
@@ -28,6 +37,7 @@ from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from evalmeta.api.agent_tests import AgentTest, FileTest
     from evalmeta.api.runs.observer import Observer
@@ -85,6 +95,7 @@ class CaseSelection(NamedTuple):
     last_failed: bool = False
     shard: tuple[int, int] | None = None
     seed: int | None = None
+    changed_since: str | None = None
 
     @property
     def may_be_empty(self) -> bool:
@@ -109,6 +120,28 @@ class CaseSelection(NamedTuple):
         if runs and not failed:
             return None
         return choice.narrowed(failed).narrowed(in_files(self.cases, files))
+
+
+def split_cases(paths: Sequence[Path], selection: CaseSelection) -> tuple[tuple[Path, ...], CaseSelection]:
+    """Return paths without the cases that they name, as in `FILE:CASE,CASE`, and the selection of these cases."""
+    files = tuple(_without_cases(path) for path in paths)
+    named = [(file, f"{path}"[len(f"{file}") + 1 :]) for path, file in zip(paths, files, strict=True) if path != file]
+    if not named:
+        return files, selection
+    if len(named) < len(files):
+        others = [f"{path}" for path, file in zip(paths, files, strict=True) if path == file]
+        way_out = "Run them with another command, or name their cases too."
+        raise UsageError(f"{named[0][0]} is named with cases, and {others[0]} without", actions=[way_out])
+    labels = [(file, label.strip()) for file, text in named for label in text.split(",") if label.strip()]
+    lists = tuple(CaseList("", None, f"{shown(file)}:{label}") for file, label in labels)
+    return files, selection._replace(cases=(*selection.cases, *lists))
+
+
+def _without_cases(path: Path) -> Path:
+    """Return the path of the file in `FILE:CASE,CASE`; the whole path if a file has that name."""
+    name, colon, _ = path.name.partition(":")
+    file = path.with_name(name) if colon and name and not path.exists() else path
+    return file if file.is_file() else path
 
 
 class Failures(NamedTuple):
@@ -169,7 +202,8 @@ def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]
         raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
     if not found:
         message = f"{chosen.label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
-        near = get_close_matches(chosen.label, {case.label for file in files for case in file.evaluation.cases}, n=1)
+        known = {case.label for file in files for case in file.evaluation.cases}
+        near = get_close_matches(chosen.label.rpartition(":")[2], known, n=1)
         raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
     yield from found
 
@@ -232,13 +266,18 @@ class PlannedRun:
     subject_name: str
     cases: tuple[Case, ...]
     left_out: int
-    iterations: int
+    options: RunOptions
     expectations: Mapping[str, int]
+
+    @property
+    def results(self) -> int:
+        """Return the number of case results for which the agent is asked."""
+        return sum(iterations_of(case, self.options) for case in self.cases if not case.not_run)
 
     @property
     def utterances(self) -> int:
         """Return the number of utterances, without retries."""
-        return sum(len(case.turns) for case in self.cases if not case.not_run) * self.iterations
+        return sum(len(case.turns) * iterations_of(case, self.options) for case in self.cases if not case.not_run)
 
 
 async def plan_runs(
@@ -280,16 +319,11 @@ async def _contents(connection: Connection, kind: MetadataType, tests: Sequence[
 
 def _planned(test: AgentTest, evaluation: Evaluation, options: RunOptions) -> PlannedRun:
     cases = tuple(select_cases(evaluation, options))
+    options = replace(options, most_iterations=workload(evaluation, options).most_iterations)
     judged = Counter(expectation.name for case in cases for turn in case.turns for expectation in turn.expectations)
     left_out = sum(1 for _ in evaluation.cases) - len(cases)
     return PlannedRun(
-        test.full_name,
-        test.type.name,
-        evaluation.subject_name,
-        cases,
-        left_out,
-        options.iterations,
-        dict(sorted(judged.items())),
+        test.full_name, test.type.name, evaluation.subject_name, cases, left_out, options, dict(sorted(judged.items()))
     )
 
 

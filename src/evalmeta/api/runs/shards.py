@@ -98,7 +98,7 @@ class Shard:
         values: dict[str, object] = {"the number of shards": self.shards, **self.content_facts}
         values |= {"the subject": run.subject_name, "the version of the subject": run.subject_version}
         values |= {words: setup[name] for name, words in _OF_SETUP.items()} | {"the commit": options.origin.revision}
-        rows = [row for row in RUN_OPTIONS if row.name not in {"shard", "confirms"}]
+        rows = [row for row in RUN_OPTIONS if row.name not in {"shard", "confirms", "most_iterations"}]
         values |= {row.flag: getattr(options, row.name) for row in rows}
         values |= {row.flag: getattr(options.scoring, row.name) for row in SCORING_OPTIONS}
         return {name: "none" if value in {None, ""} else f"{value}" for name, value in values.items()}

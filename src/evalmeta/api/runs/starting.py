@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.api.agent_tests import AgentTest, FileTest, select_tests
-from evalmeta.api.changes import find_undeployed
+from evalmeta.api.changes import Undeployed, find_undeployed
 from evalmeta.api.org_targets import Target, connect
 from evalmeta.api.runs.org import RunOrg
 from evalmeta.api.runs.selection import CaseChoice, CaseSelection, PlannedRun, check_rater, last_failed, plan_runs
@@ -22,7 +22,8 @@ from evalmeta.api.runs.waiting import (
     higher_limit,
     note_interruption,
 )
-from evalmeta.errors import EvalmetaError, OrgFault, StoreError, Suggestion, UsageError, WaitRanOut
+from evalmeta.errors import EvalmetaError, OrgFault, StoreError, SubjectNotBound, Suggestion, UsageError, WaitRanOut
+from evalmeta.protocol.runs import joined_error
 from evalmeta.report.text import count
 from evalmeta.store.suites import SuiteTest
 
@@ -69,6 +70,7 @@ class RunCall:
         wait: seconds; None starts runs without waiting for them.
         paths: files and folders; empty to run the tests in the org.
         names: the tests in the org; empty for all.
+        bound: whether tests whose agent is not bound are left out.
         given: the options that replace what files say.
         is_plan: whether the call only says what it would ask, or what that would cost if it `estimates`.
         checking: how the verdicts of a Salesforce org are checked.
@@ -86,6 +88,7 @@ class RunCall:
     names: tuple[str, ...] = ()
     agent: AgentOptions = field(default_factory=AgentOptions)
     selection: CaseSelection = field(default_factory=CaseSelection)
+    bound: bool = False
     given: Mapping[str, object] = field(default_factory=dict)
     is_plan: bool = False
     estimates: bool = False
@@ -103,6 +106,9 @@ async def make_plan(call: RunCall, observer: Observer) -> list[PlannedRun]:
     async with connect(call.project, call.target, remark=observer.warn) as connection:
         _check_choice(connection, call)
         tests, choice = await _narrow(connection, call, await _choose_tests(connection, call), observer)
+        if call.bound and tests:
+            org = RunOrg.of(connection, call.project, call.target, call.checking)
+            tests = await _bound_tests(org, tests, replace(call, choice=choice), observer)
         return await plan_runs(connection, tests, choice, call.options)
 
 
@@ -124,8 +130,10 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
         call = replace(call, choice=choice)
         if not tests:
             return outcome
-        for name in () if call.files else await find_undeployed(connection, project, tests):
-            observer.note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
+        if call.bound:
+            tests = await _bound_tests(org, tests, call, observer)
+        if not call.files:
+            _warn_of_undeployed(await find_undeployed(connection, project, tests), observer)
         org.warn_of_verdict(observer)
         if org.is_salesforce and "max_cost" in call.given:
             raise UsageError("a Salesforce org does not say what its answers cost: leave out --max-cost")
@@ -133,8 +141,7 @@ async def run_tests(call: RunCall, observer: Observer) -> RunsOutcome:
             *others, last = (name.replace("_", "-") for name in ignored)
             observer.warn(f"this org ignores {', '.join(others)} and {last}" if others else f"this org ignores {last}")
         planned = [_planned(test, call) for test in tests]
-        unbound = {test.key: test.file.unbound for test in tests if test.file and test.file.unbound}
-        await org.check(planned, unbound)
+        await org.check(planned, _unbound_files(tests))
         # Suspect cases that are asked again belong to the suite that is there.
         await Starter(org, observer, outcome).run(planned if call.confirms else begin_suite(org, planned), call.wait)
         stopped = [finished.run for finished in outcome.finished if has_stopped(finished.run)]
@@ -162,6 +169,33 @@ async def _narrow(
     for text in failed.notes:
         observer.note(text)
     return [*failed.tests], call.choice.narrowed(failed.lists)
+
+
+def _unbound_files(tests: Sequence[AgentTest]) -> dict[str, SubjectNotBound]:
+    return {test.key: test.file.unbound for test in tests if test.file and test.file.unbound}
+
+
+async def _bound_tests(org: RunOrg, tests: Sequence[AgentTest], call: RunCall, observer: Observer) -> list[AgentTest]:
+    """Return the tests whose agent is bound, and warn of the others; raise SubjectNotBound if no agent is bound."""
+    if org.is_salesforce:
+        raise UsageError("a Salesforce org has its agents itself: leave out --bound")
+    planned = [_planned(test, call) for test in tests]
+    faults = await org.find_faults(planned, _unbound_files(tests))
+    faults = [fault for fault in faults if isinstance(fault.error, SubjectNotBound)]
+    left_out = {number for fault in faults for number in fault.runs}
+    if len(left_out) == len(tests):
+        raise joined_error(faults, [test.full_name for test in tests])
+    for fault in faults:
+        names = ", ".join(tests[number].full_name for number in fault.runs)
+        observer.warn(f"{names} {'is' if len(fault.runs) == 1 else 'are'} left out: {fault.error}")
+    return [test for number, test in enumerate(tests) if number not in left_out]
+
+
+def _warn_of_undeployed(undeployed: Undeployed, observer: Observer) -> None:
+    for name in undeployed.names:
+        observer.note(Suggestion(f"Warning: {name} differs from the org's; deploy to test your changes", "deploy"))
+    for problem in undeployed.problems:
+        observer.warn(f"{problem.location}: cannot be compared with the org's: {problem.message}")
 
 
 def _check_choice(connection: Connection, call: RunCall) -> None:

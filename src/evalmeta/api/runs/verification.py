@@ -15,7 +15,7 @@ from evalmeta.model.evaluation import Evaluation, evaluation_of
 from evalmeta.model.expectations import ACTIONS, parse_actions
 from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.registry import EVALUATION_DEFINITION, MetadataType, type_of_run
-from evalmeta.model.run import Doubt, Run, TestResult
+from evalmeta.model.run import Doubt, Run
 from evalmeta.org.subjects import rater_settings
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.database import open_database
@@ -25,10 +25,10 @@ from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from evalmeta.client.connection import Connection
-    from evalmeta.engine.interfaces import Exchange, Rater, Scorer
+    from evalmeta.engine.interfaces import Exchange, Rater, Scored, Scorer
     from evalmeta.model.definition import Expectation
     from evalmeta.model.run_options import Deciding, RunOptions, Scoring, ScoringProfile
     from evalmeta.package.project import Project
@@ -160,7 +160,7 @@ def _checking_scorers(scoring: Scoring, rater: Rater) -> Mapping[str, Scorer]:
         return scorers
     lenient = scorers[ACTIONS]
 
-    def score(expectation: Expectation, exchange: Exchange) -> TestResult | Awaitable[TestResult]:
+    def score(expectation: Expectation, exchange: Exchange) -> Scored:
         is_empty = parse_actions(expectation.expected_value or "") == ()
         return exact(expectation, exchange) if is_empty else lenient(expectation, exchange)
 
