@@ -59,3 +59,23 @@ def test_a_key_in_the_query_is_refused_because_reports_would_show_it(query: str)
 def test_a_model_needs_a_url() -> None:
     with pytest.raises(UsageError, match="--model needs a URL"):
         endpoint_settings("desk:answer", model="m")
+
+
+def test_an_adapter_before_a_url_names_an_agent_of_the_adapter() -> None:
+    settings = endpoint_settings("a2a:http://127.0.0.1:9999/desk", api_key_env="KEY")
+    assert settings == {"adapter": "a2a", "url": "http://127.0.0.1:9999/desk", "api_key_env": "KEY"}
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "why"),
+    [
+        ("a2a:http://127.0.0.1", {"model": "m"}, "--model is for URLs of endpoints, not for the adapter a2a"),
+        ("a2a:ftp://127.0.0.1", {}, "is not a valid URL"),
+        ("a2a:http://me:secret@host", {}, "a password or a key"),
+        ("a2a:http://127.0.0.1", {"api_key_env": "sk-1"}, "is not a valid name"),
+        ("command:http://127.0.0.1", {}, "is not a valid URL"),
+    ],
+)
+def test_other_names_of_adapters_and_other_options_are_refused(url: str, options: dict[str, str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        endpoint_settings(url, **options)  # type: ignore[arg-type] # all are texts

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
+    from evalmeta.api import agent_chats as agent_chats
+    from evalmeta.api import agent_specs as agent_specs
     from evalmeta.api import agent_tests as agent_tests
     from evalmeta.api import changes as changes
+    from evalmeta.api import coverage as coverage
     from evalmeta.api import deployments as deployments
     from evalmeta.api import discovery as discovery
     from evalmeta.api import doctor as doctor
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from evalmeta.api import specs as specs
     from evalmeta.api import stores as stores
     from evalmeta.api import sync as sync
+    from evalmeta.api import trace_receiving as trace_receiving
     from evalmeta.api import trace_tests as trace_tests
     from evalmeta.api import traces as traces
 else:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from evalmeta import limits
-from evalmeta.api.discovery import find_rule_problems
+from evalmeta.api.discovery import find_rule_problems, policy_at
 from evalmeta.api.endpoints import endpoint_settings, is_url
 from evalmeta.api.files import validate_and_read
 from evalmeta.api.runs.case_lines import CasePlaces, case_places
@@ -27,21 +27,21 @@ from evalmeta.errors import (
     UsageError,
 )
 from evalmeta.formats.document import SPEC_NAMES, Document, Reading, reading_of
-from evalmeta.formats.files import digest_of, document_once, read_document, recent_document, remember
+from evalmeta.formats.files import digest_of, document_once, kind_of_file, read_document, recent_document, remember
 from evalmeta.model.entry_points import is_target, likely_target
-from evalmeta.model.evaluation import Evaluation, evaluation_of
+from evalmeta.model.evaluation import Evaluation, evaluation_of, workload
 from evalmeta.model.registry import TEST_TYPES, MetadataType, metadata_type, type_of_run, types_at
-from evalmeta.model.settings import find_subject
 from evalmeta.org.run_files import RunFile, content_key, run_file_of, test_in
-from evalmeta.org.subjects import unbound_subject
+from evalmeta.org.subjects import agent_settings, unbound_subject
 from evalmeta.package.files import parse_test_name, shown
 from evalmeta.package.project import SETTINGS_FILE, Project
+from evalmeta.plugins import load_all
 from evalmeta.store.components import Components
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.client.connection import Connection
     from evalmeta.model.definition import Definition
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from evalmeta.model.run_options import RunOptions
     from evalmeta.protocol.metadata_api import FileProperties
 
+
+AgentInFolder: TypeAlias = "Callable[[Path, str], JsonObject | None]"
+"""Returns the settings of the agent in a folder of a project; None if it has none."""
 
 RECORDED_ANSWERS: Final = "recorded answers"
 """The subject name of files that contain the agent's answers."""
@@ -132,7 +135,10 @@ class AgentTest(NamedTuple):
 
     def options(self, options: RunOptions) -> RunOptions:
         """Return the options of its run: those of a call, and what its file says."""
-        return self.file.document.applied_to(options) if self.file else options
+        if self.file is None:
+            return options
+        applied = self.file.document.applied_to(options)
+        return replace(applied, most_iterations=workload(self.file.evaluation, applied).most_iterations)
 
 
 def read_test(
@@ -152,9 +158,7 @@ def read_test(
     that the project binds. `config` is the file with the criteria of ADK's eval sets, by default the project's.
     `columns` are keys of test cases with columns of tables and JSON Lines, which replace the project's.
     """
-    # Other files of the test are next to a link, not next to the file that it leads to.
-    real = path.parent.resolve() / path.name
-    file = real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
+    real, file = _place(project, path)
     kind, name = test_in(file)
     reading = reading_of(
         project.settings, root=project.root, is_asked=subject is not None, config=config, columns=columns
@@ -162,7 +166,7 @@ def read_test(
     document, digest, warnings = _read(path, real, name, reading)
     subject_name, settings = _subject(project, document, subject, endpoint, label=shown(path))
     bound, unbound = project.settings.subjects, None
-    if is_asked and settings is None and find_subject(bound, subject_name) is None:
+    if is_asked and settings is None and agent_settings(bound, subject_name, root=project.root) is None:
         unbound = _unbound(project, shown(path), subject_name, document, is_chosen=subject is not None)
     evaluation = replace(document.evaluation, subject_name=subject_name)
     names = Counter(one.name for case in evaluation.cases for turn in case.turns for one in turn.expectations)
@@ -171,6 +175,18 @@ def read_test(
         evaluation = replace(evaluation, cases=_CasesInFile(real, name, reading, digest))
     document = replace(document, evaluation=evaluation, lines={})
     return FileTest(real, name, file, kind, document, subject_name, settings, reading, unbound, tuple(warnings), names)
+
+
+def test_name_of(project: Project, path: Path) -> str:
+    """Return the name under which runs of a file are saved; the file need not exist."""
+    return test_in(_place(project, path)[1])[1]
+
+
+def _place(project: Project, path: Path) -> tuple[Path, str]:
+    """Return the absolute path of a test's file, and the path from the project's folder if it is there."""
+    # Other files of the test are next to a link, not next to the file that it leads to.
+    real = path.parent.resolve() / path.name
+    return real, real.relative_to(project.root).as_posix() if real.is_relative_to(project.root) else str(real)
 
 
 def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document, str, Sequence[Problem]]:
@@ -186,7 +202,7 @@ def _read(path: Path, real: Path, name: str, reading: Reading) -> tuple[Document
         refuse_errors(warnings)
     if definition is None:
         document = read_document(path, label=shown(path), name=name, reading=reading)
-        warnings = tuple(find_rule_problems(path, document, reading))
+        warnings = tuple(find_rule_problems(path, document, reading, policy=policy_at(path)))
         refuse_errors(warnings)
     else:
         document = Document(evaluation_of(definition, name=name))
@@ -207,13 +223,30 @@ def _subject(
     if chosen is not None and ":" in chosen:
         _check_target(chosen, file=label if is_named else None)
         return chosen, {"adapter": "python", "target": _target(project, chosen)}
-    if chosen is not None or named in bound:
-        return chosen or named, None
+    name = chosen or named
+    settings = _in_folder(project.root, name) if name and name not in bound else None
+    if settings or chosen is not None or named in bound:
+        return name, settings
     if document.is_answered:
         return RECORDED_ANSWERS, {"adapter": "recorded"}
     if len(bound) == 1 and not named:
         return next(iter(bound)), None
     return named, None
+
+
+def _in_folder(root: Path, name: str) -> JsonObject | None:
+    """Return the settings of the agent in a folder that a name stands for; None if none is recognised."""
+    if not (_has_module(root, name.partition(".")[0]) or _has_module(Path.cwd(), name) or Path(name).exists()):
+        return None
+    for settings_of in load_all("agent_folders").values():
+        if settings := cast("AgentInFolder", settings_of)(root, name):
+            return settings
+    return None
+
+
+def agents_in_folders(root: Path) -> list[str]:
+    """Return the modules and packages of a project that `--agent` can name alone, such as those with agents of ADK."""
+    return [name for name in sorted(own_modules(root)) if _in_folder(root, name)]
 
 
 def _check_target(chosen: str, *, file: str | None) -> None:
@@ -257,7 +290,8 @@ def _unbound(project: Project, label: str, name: str, document: Document, *, is_
         message = f"{message}, and {document.why_asked}"
     is_module = name in own_modules(project.root)
     write = [f"Write the agent into {label}: subject: {name if is_module else 'my_agent'}:answer"]
-    if not label.endswith(SPEC_NAMES) or (name and not is_module):
+    is_spec = label.endswith(SPEC_NAMES) and (kind := kind_of_file(Path(label))) and kind.format in {None, "testspec"}
+    if not is_spec or (name and not is_module):
         write = []
     actions = [*write, *found.actions[0 if name else -1 :], other]
     return SubjectNotBound(message, problems=document.notes, actions=actions)
@@ -281,6 +315,8 @@ def _function_like(root: Path, name: str) -> str:
     """Return how to name the function that was probably meant by a word without a colon."""
     modules = sorted(own_modules(root))
     near = get_close_matches(name, modules, n=1)
+    if near and _in_folder(root, near[0]):
+        return f"Did you mean --agent {near[0]}?"
     if not near and (name.endswith(".py") or "." in name or "/" in name or "\\" in name):
         return f"Did you mean --agent {likely_target(name)}?"
     return f"Did you mean --agent {near[0]}:answer?" if near else "Name a Python function: --agent my_agent:answer"
@@ -373,9 +409,10 @@ async def select_tests(connection: Connection, names: Sequence[str] = ()) -> lis
         if (kind := metadata_type(properties.type))
     ]
     if not known:
-        way = "Deploy them first, also in each CI job, because a fresh checkout has an empty org"
+        way = "Deploy definitions first, also in each CI job, because a fresh checkout has an empty org"
         files = "Or run test files without deploying them: evalmeta run FOLDER"
-        raise NotFound("the org has no agent tests", actions=[Suggestion(way, "deploy"), files])
+        spec = "Or make a test spec a definition and deploy it: evalmeta test create --spec FILE --api-name NAME"
+        raise NotFound("the org has no agent tests", actions=[Suggestion(way, "deploy"), spec, files])
     return list(dict.fromkeys(_named(name, known) for name in names)) or known
 
 

@@ -15,6 +15,7 @@ from evalmeta.api.sync import hashes_of, receipts_of, refuse_newer_in_org, remem
 from evalmeta.client import metadata
 from evalmeta.errors import DeployFailed, EvalmetaError, NotFound, OrgFault, Suggestion, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.components import entries_of
 from evalmeta.package.files import ComponentFile, FileState, shown
 from evalmeta.package.folders import find_components
 from evalmeta.protocol.metadata_api import DeployMessage, DeployOptions, DeployResult
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import ComponentSet
     from evalmeta.package.project import Project
+    from evalmeta.package.replacements import Replacements
     from evalmeta.store.components import Sent
 
 
@@ -89,7 +91,7 @@ async def start(
     """Send a package, remember its deployment as the project's most recent one, and return its id."""
     if package.components and not ignore_conflicts:
         with tracking_of(project, connection) as tracking:
-            await refuse_newer_in_org(connection, tracking, package.components)
+            await refuse_newer_in_org(connection, project, tracking, package.components)
     options = replace(options, single_package=package.single_package)
     kind: Literal["validate", "deploy"] = "validate" if options.check_only else "deploy"
     submit = partial(metadata.submit, connection, package.zip_file, options=options)
@@ -169,15 +171,17 @@ def most_recent(connection: Connection, project: Project, *, validation: bool = 
 
 
 class _Files(NamedTuple):
-    """The user's files that were sent: components by type and name, destructive changes by their names in the zip."""
+    """The user's files that were sent: components by type and name, and other files by their names in the zip."""
 
     components: Mapping[tuple[str, str], str]
+    in_bundles: Mapping[str, str]
     destructive: Mapping[str, str]
 
     def of(self, message: DeployMessage) -> str:
         """Return the file that an org's message is about; the name in the zip if the file is not known."""
         of_component = self.components.get((message.component_type, message.full_name))
-        return self.destructive_of(message) or of_component or message.file_name
+        in_bundle = self.in_bundles.get(message.file_name)
+        return self.destructive_of(message) or in_bundle or of_component or message.file_name
 
     def destructive_of(self, message: DeployMessage) -> str:
         """Return the file of destructive changes that a message is about; empty if it is about something else."""
@@ -194,9 +198,16 @@ def outcome_of(result: DeployResult, project: Project, package: DeployPackage | 
     destructive = package.destructive if package else {}
     files = _Files(
         {(component.type.name, component.full_name): shown(component.path) for component in components},
+        {
+            entry: shown(path)
+            for component in components
+            if component.type.is_bundle
+            for entry, path in entries_of(component)
+        },
         {name: shown(path) for name, path in destructive.items()},
     )
     warnings, messages = (package.warnings, package.messages) if package else ((), ())
+    known = {problem.location.path for problem in warnings}
     return Deployment(
         result,
         tuple(
@@ -204,9 +215,9 @@ def outcome_of(result: DeployResult, project: Project, package: DeployPackage | 
             for success in result.details.component_successes
             if success.component_type
         ),
-        tuple(_problem(failure, files) for failure in result.details.component_failures),
+        tuple(_problem(failure, files, project.replacements) for failure in result.details.component_failures),
         warnings,
-        (*messages, *_org_warnings(result, {problem.location.path for problem in warnings}, files)),
+        (*messages, *map(project.replacements.hide_values, _org_warnings(result, known, files))),
     )
 
 
@@ -266,11 +277,11 @@ def _org_warnings(result: DeployResult, known: set[str], files: _Files) -> Itera
             yield f"{files.of(success)}: {success.problem}"
 
 
-def _problem(failure: DeployMessage, files: _Files) -> Problem:
+def _problem(failure: DeployMessage, files: _Files, replacements: Replacements) -> Problem:
     return Problem(
         "refused",
         Severity.ERROR,
         Location(files.of(failure), failure.line_number or 0, failure.column_number or 0),
-        failure.problem or "the org gave no reason",
+        replacements.hide_values(failure.problem or "the org gave no reason"),
         component=f"{failure.component_type}:{failure.full_name}" if failure.component_type else "",
     )

@@ -18,13 +18,14 @@ from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.evaluation import ended_problem, review_problem, today
 from evalmeta.model.problem import Location, Problem, Severity
+from evalmeta.package.agent_files import agents_of
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below, find_components
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.report.problems import excerpts_text
 from evalmeta.report.text import and_more
-from evalmeta.validation.rules import rule_policy
-from evalmeta.validation.validator import check_expectations
+from evalmeta.validation.other_tests import check_expectations, check_subject
+from evalmeta.validation.rules import RulePolicy, rule_policy
 from evalmeta.xmlio.definitions import read_leniently
 from evalmeta.xmlio.reader import read_xml
 
@@ -156,12 +157,12 @@ def _components_of(folder: Path) -> list[Path]:
     return [component.path for component in find_components(project) if component.type.is_test]
 
 
-def check_other_test(path: Path, columns: Mapping[str, str] = _NO_COLUMNS) -> Sequence[Problem]:
+def check_other_test(path: Path, columns: Mapping[str, str] = _NO_COLUMNS, *, policy: RulePolicy) -> Sequence[Problem]:
     """Return the problems of a test in another format; `columns` are those of `Reading`."""
     label, reading = shown(path), reading_at(path, columns)
     try:
         document = read_document(path, label=label, name=label, reading=reading)
-        return [*document.notes, *find_rule_problems(path, document, reading)]
+        return [*document.notes, *find_rule_problems(path, document, reading, policy=policy)]
     except FormatError as error:
         return problems_of(error, label)
 
@@ -192,18 +193,35 @@ def read_all(paths: Iterable[Path], read: Callable[[Path], _Test]) -> list[_Test
     raise first
 
 
-def find_rule_problems(path: Path, document: Document, reading: Reading) -> list[Problem]:
+def policy_at(path: Path) -> RulePolicy:
+    """Return the policy of the project around a file; the default policy without a project."""
+    try:
+        project = find_project(path.parent)
+    except ProjectError:
+        return rule_policy(None)
+    return rule_policy(project.declared, agents=agents_of(project))
+
+
+def find_rule_problems(path: Path, document: Document, reading: Reading, *, policy: RulePolicy) -> list[Problem]:
     """Return what rules say about the checks of a test spec or a table, and the cases that need a person."""
     label = shown(path)
     if format_of(path, label=label, reading=reading) not in {"testspec", "csv"}:
         return []
-    try:
-        policy = rule_policy(find_project(path.parent).declared)
-    except ProjectError:
-        policy = rule_policy(None)
     files = {number: shown(path.parent / name) for number, name in document.files.items()}
-    found = check_expectations(document.evaluation.cases, policy, label=label, lines=document.lines, files=files)
-    return [*found, *_cases_for_people(document, label, files)]
+    evaluation = document.evaluation
+    found = check_expectations(
+        evaluation.cases, policy, label=label, lines=document.lines, files=files, subject=evaluation.subject_name
+    )
+    place = Location(label, _subject_line(path) if evaluation.subject_name else 0)
+    of_subject = check_subject(evaluation.subject_name, policy, place)
+    return [*of_subject, *found, *_cases_for_people(document, label, files)]
+
+
+def _subject_line(path: Path) -> int:
+    """Return the line on which a test spec names its agent; 0 if it is not at the beginning of a line."""
+    text = read_bytes(path, limits.MAX_SPEC_BYTES)
+    match = re.search(rb"^subject(?:Name)?[ \t]*:", text, re.MULTILINE)
+    return text.count(b"\n", 0, match.start()) + 1 if match else 0
 
 
 def _cases_for_people(document: Document, label: str, files: Mapping[int, str]) -> Iterator[Problem]:

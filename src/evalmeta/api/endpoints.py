@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from evalmeta.errors import UsageError
 from evalmeta.model.redaction import is_secret_name
+from evalmeta.model.settings import subject_adapter
 from evalmeta.protocol.json_fields import host_of
 
 if TYPE_CHECKING:
@@ -27,15 +28,20 @@ def is_url(text: str | None) -> bool:
 def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env: str | None = None) -> JsonObject:
     """Return the settings of the agent at a URL, empty if the text is not a URL.
 
-    A URL without a path, or with one that ends in a version or in /chat/completions, is an endpoint for chat
-    completions, and so is any URL with a model; one that ends in /responses is an endpoint for the Responses API.
-    Others get `{"utterance": ...}` and must return `{"answer": ...}`.
+    `ADAPTER:URL` is an agent of that adapter, such as `a2a:https://agents.example.com`. A URL without a path, or one
+    that ends in a version or in /chat/completions, is an endpoint for chat completions, and so is any URL with a model;
+    one that ends in /responses is an endpoint for the Responses API. Others get `{"utterance": ...}` and must return
+    `{"answer": ...}`.
     """
     if url is None or not is_url(url):
         if model is not None or api_key_env is not None:
             option = "--model" if model is not None else "--api-key-env"
             raise UsageError(f"{option} needs a URL: --agent http://127.0.0.1:8000/v1")
         return {}
+    if settings := named_settings(url, api_key_env=api_key_env, option="--agent"):
+        if model is not None:
+            raise UsageError(f"--model is for URLs of endpoints, not for the adapter {settings['adapter']}")
+        return {**settings}
     check_url(url, option="--agent")
     if api_key_env is not None:
         check_key_variable(api_key_env)
@@ -43,6 +49,25 @@ def endpoint_settings(url: str | None, *, model: str | None = None, api_key_env:
         return {"adapter": "openai", **chat}
     key: JsonObject = {"headers": {"Authorization": f"Bearer ${{{api_key_env}}}"}} if api_key_env else {}
     return {"adapter": "http", "url": url, **key}
+
+
+def named_settings(text: str, *, api_key_env: str | None, option: str) -> dict[str, str]:
+    """Return the settings of the agent that `ADAPTER:URL` names; empty for other texts, such as a URL alone."""
+    name = named_adapter(text, "url")
+    url = text.removeprefix(f"{name}:")
+    if not name or not is_url(url):
+        return {}
+    check_url(url, option=f"{option} {name}:")
+    if api_key_env:
+        check_key_variable(api_key_env)
+    return {"adapter": name, "url": url, **({"api_key_env": api_key_env} if api_key_env else {})}
+
+
+def named_adapter(text: str, key: str) -> str:
+    """Return the adapter in `ADAPTER:VALUE` whose agents the value of a key alone describes; empty for other texts."""
+    name, colon, _ = text.partition(":")
+    settings = subject_adapter(name) if colon else None
+    return name if settings is not None and key in settings.named_by else ""
 
 
 def chat_settings(url: str, *, model: str | None, api_key_env: str | None) -> dict[str, str]:

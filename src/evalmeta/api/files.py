@@ -16,11 +16,22 @@ from evalmeta import limits
 from evalmeta.errors import FormatError, InvalidMetadata, NotFound, ProjectError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import DESTRUCTIVE_FILES, MANIFEST_FILES, NEWEST_API_VERSION, TYPES, WILDCARD, Component
-from evalmeta.package.agent_files import AgentFiles
+from evalmeta.package.agent_files import SCRIPT_SUFFIX, agents_of
+from evalmeta.package.components import content_of
 from evalmeta.package.files import parse_file_name, put_file, shown, slash_hint
-from evalmeta.package.folders import FORCEIGNORE_FILE, files_below, list_files, name_problems, read_forceignore
+from evalmeta.package.folders import (
+    FORCEIGNORE_FILE,
+    files_below,
+    find_bundle,
+    list_files,
+    name_problems,
+    open_bundle,
+    read_forceignore,
+)
 from evalmeta.package.project import Project, find_project, version_in_force
+from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements
 from evalmeta.validation.rules import RulePolicy, rule_policy
+from evalmeta.validation.script_rules import check_script
 from evalmeta.validation.validator import (
     CheckedFile,
     check_component,
@@ -103,8 +114,9 @@ def validate(
 
     Args:
         paths: definition files, manifests, tests in other formats, and folders, which are searched recursively.
-            Without paths, the project around `start` is validated: its definitions, the manifests in its root and in
-            its folder `manifest`, and the tests in other formats in all its folders.
+            Without paths, the project around `start` is validated: its definitions, its bundles, the manifests in its
+            root and in its folder `manifest`, and the tests in other formats in all its folders. A file of a bundle
+            stands for the bundle.
         start: where to look for the project; the current folder if None.
         profile: how strict the rules are; by default, as the project of each file says, or else `orgs`.
         columns: keys of test cases, each with its column of tables and JSON Lines, which replace the project's.
@@ -124,7 +136,9 @@ def validate(
         return replace(_validate_files(files, profile, columns), others=others)
     project = find_project(start or Path.cwd())
     tests, others = _tests_among(sorted(files_below(project.root)))
-    found = _validate_files([*files_to_check(start=start), *(test for test in tests if not _is_checked(test))], profile)
+    others_of_project = (test for test in tests if not (_is_checked(test) or find_bundle(test)))
+    files = [*_project_files(project, with_bundles=True), *others_of_project]
+    found = _validate_files(files, profile)
     ended: Sequence[Problem] = ()
     if project.declared is not None and project.declared.quarantine:
         from evalmeta.api.quarantines import listed_problems
@@ -155,10 +169,15 @@ def format_files(paths: Sequence[Path] = (), *, start: Path | None = None, check
 def files_to_check(paths: Sequence[Path] = (), *, start: Path | None = None) -> list[Path]:
     """List the definitions and manifests in files and folders, or of a project, each once; raises like `validate`."""
     if not paths:
-        project = find_project(start or Path.cwd())
-        manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
-        return [*(file.path for file in list_files(project)), *(path for path in manifests if path.is_file())]
+        return _project_files(find_project(start or Path.cwd()))
     return _each_once(_named_files(paths))
+
+
+def _project_files(project: Project, *, with_bundles: bool = False) -> list[Path]:
+    """List the definitions and manifests of a project, and the folders of its bundles."""
+    components = (file.path for file in list_files(project) if with_bundles or not file.type.is_bundle)
+    manifests = (project.root / folder / name for folder in _MANIFEST_FOLDERS for name in MANIFEST_FILES)
+    return [*components, *(path for path in manifests if path.is_file())]
 
 
 def _each_once(paths: Iterable[Path]) -> list[Path]:
@@ -187,12 +206,16 @@ def check_components(
     `find_unchanged` returns those components that the org has already as they are. Their errors are warnings, because
     an org may accept what evalmeta does not know.
     """
+    files = (file for component in components.components for file in component.files)
+    missing = [*map(project.replacements.problem_of, files)]
+    if problems := [replace(problem, severity=Severity.ERROR) for problem in missing if problem]:
+        raise InvalidMetadata(f"{problems[0].message}; nothing was sent", problems=problems)
     found = problems_of(project, components)
     if refused := {problem.component for problem in found if problem.is_error}:
         unchanged = find_unchanged([component for component in components.components if component.key in refused])
         found = _without_errors(found, {component.key for component in unchanged})
     if any(problem.is_error for problem in found):
-        raise InvalidMetadata("the definitions have errors; nothing was sent", problems=found)
+        raise InvalidMetadata("the components have errors; nothing was sent", problems=found)
     return (*ignore_problems(project), *found)
 
 
@@ -209,10 +232,12 @@ def _without_errors(problems: Sequence[Problem], components: Container[str]) -> 
 def problems_of(project: Project, components: ComponentSet, *, profile: Profile | None = None) -> list[Problem]:
     """Return all problems of components, alone and together, in the API version in force."""
     policy = _policy_of(project, profile)
-    checked = map_chunks(partial(_check_some, policy=policy, version=components.api_version), components.components)
+    force = _InForce(project.root, policy, components.api_version, project.replacements)
+    checked = map_chunks(partial(_check_some, force=force), components.components)
     remember_clean(checked_file.clean for checked_file in checked if checked_file.clean)
     found = [problem for file in checked for problem in file.problems]
-    return [*found, *validate_together([checked_file.file for checked_file in checked if checked_file.file], policy)]
+    together = validate_together([checked_file.file for checked_file in checked if checked_file.file], policy)
+    return [*found, *(_without_values(problem, project.replacements) for problem in together)]
 
 
 def is_beside_deletions(manifest: Path) -> bool:
@@ -234,11 +259,12 @@ def bytes_of(path: Path) -> bytes:
 
 
 class _InForce(NamedTuple):
-    """The rules and the API version for the files in a folder; the defaults if there is no project."""
+    """What is in force for the files in a folder; the defaults if there is no project."""
 
     root: Path | None
     policy: RulePolicy
     api_version: ApiVersion
+    replacements: Replacements = NO_REPLACEMENTS
 
 
 def _in_force(profile: Profile | None, folder: Path) -> _InForce:
@@ -246,12 +272,11 @@ def _in_force(profile: Profile | None, folder: Path) -> _InForce:
         project = find_project(folder)
     except ProjectError:
         return _InForce(None, rule_policy(None, profile=profile), NEWEST_API_VERSION)
-    return _InForce(project.root, _policy_of(project, profile), version_in_force(project))
+    return _InForce(project.root, _policy_of(project, profile), version_in_force(project), project.replacements)
 
 
 def _policy_of(project: Project, profile: Profile | None) -> RulePolicy:
-    agents = AgentFiles(project.package_directories)
-    return rule_policy(project.declared, profile=profile, declared_variables=agents.declared_variables)
+    return rule_policy(project.declared, profile=profile, agents=agents_of(project))
 
 
 def _validate_files(
@@ -265,19 +290,25 @@ def _validate_files(
 def _validation(files: Sequence[Path], checked: Sequence[CheckedFile], profile: Profile | None) -> Validation:
     in_force = cache(partial(_in_force, profile))
     problems = [problem for file in checked for problem in file.problems]
-    files_of: dict[Path | None, tuple[RulePolicy, list[NamedFile]]] = {}
+    files_of: dict[Path | None, tuple[_InForce, list[NamedFile]]] = {}
     components_of: dict[Path | None, list[Component]] = {}
+    count = 0
     for path, checked_file in zip(files, checked, strict=True):
-        parsed = parse_file_name(path.name)
-        if parsed is None:
+        component = _component_at(path)
+        count += len(component.files) if component else 1
+        if component is None:
             continue
         force = in_force(path.parent)
-        components_of.setdefault(force.root, []).append(Component(*parsed, path))
+        components_of.setdefault(force.root, []).append(component)
         if checked_file.file:
-            files_of.setdefault(force.root, (force.policy, []))[1].append(checked_file.file)
+            files_of.setdefault(force.root, (force, []))[1].append(checked_file.file)
     names = [problem for components in components_of.values() for problem in name_problems(components)]
-    together = [problem for policy, named in files_of.values() for problem in validate_together(named, policy)]
-    return Validation((*names, *problems, *together), len(files))
+    together = [
+        _without_values(problem, force.replacements)
+        for force, named in files_of.values()
+        for problem in validate_together(named, force.policy)
+    ]
+    return Validation((*names, *problems, *together), count)
 
 
 def _check_files(profile: Profile | None, columns: Mapping[str, str], files: Sequence[Path]) -> list[CheckedFile]:
@@ -286,19 +317,28 @@ def _check_files(profile: Profile | None, columns: Mapping[str, str], files: Seq
 
 
 def _check_file(path: Path, in_force: Callable[[Path], _InForce], columns: Mapping[str, str]) -> CheckedFile:
-    parsed = parse_file_name(path.name)
-    if parsed is not None:
+    if component := _component_at(path):
         force = in_force(path.parent)
-        return _check_component(Component(*parsed, path), force.policy, force.api_version)._replace(definition=None)
+        return _check_component(component, force)._replace(definition=None)
     if path.suffix == ".xml":
         return CheckedFile(tuple(_check_manifest(path)))
+    policy = in_force(path.parent).policy
+    if path.suffix == SCRIPT_SUFFIX:
+        return CheckedFile(tuple(check_script(bytes_of(path), label=shown(path), severity_of=policy.severity)))
     from evalmeta.api import discovery
 
-    return CheckedFile(tuple(discovery.check_other_test(path, columns)))
+    return CheckedFile(tuple(discovery.check_other_test(path, columns, policy=policy)))
 
 
-def _check_some(components: Sequence[Component], *, policy: RulePolicy, version: ApiVersion) -> list[CheckedFile]:
-    return [_check_component(component, policy, version)._replace(definition=None) for component in components]
+def _component_at(path: Path) -> Component | None:
+    """Return the component of a file by its name, or of the folder of a bundle; None for other files."""
+    if parsed := parse_file_name(path.name):
+        return Component(*parsed, path)
+    return open_bundle(path) if path.is_dir() else None
+
+
+def _check_some(components: Sequence[Component], *, force: _InForce) -> list[CheckedFile]:
+    return [_check_component(component, force)._replace(definition=None) for component in components]
 
 
 def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definition | None]]:
@@ -314,19 +354,30 @@ def validate_and_read(files: Sequence[Path]) -> tuple[Validation, list[Definitio
         parsed, force = parse_file_name(path.name), in_force(path.parent)
         if parsed is None:
             raise NotFound(f"{str(path)!r} is not a definition file")
-        checked.append(_check_component(Component(*parsed, path), force.policy, force.api_version))
+        # Runs of files ask what the files have; only an org receives replacements.
+        checked.append(_check_component(Component(*parsed, path), force._replace(replacements=NO_REPLACEMENTS)))
     return _validation(files, checked, None), [checked_file.definition for checked_file in checked]
 
 
-def _check_component(component: Component, policy: RulePolicy, version: ApiVersion) -> CheckedFile:
-    return check_component(
+def _check_component(component: Component, force: _InForce) -> CheckedFile:
+    """Check what an org would receive of a component; its files as they are, with a warning, if a value is missing."""
+    missing = tuple(filter(None, map(force.replacements.problem_of, component.files)))
+    replacements = NO_REPLACEMENTS if missing else force.replacements
+    checked = check_component(
         component.type,
-        bytes_of(component.path),
+        content_of(component, read=lambda path: replacements.replace_in(path, bytes_of(path)).content),
         label=shown(component.path),
         full_name=component.full_name,
-        policy=policy,
-        api_version=version,
+        policy=force.policy,
+        api_version=force.api_version,
     )
+    hidden = tuple(_without_values(problem, force.replacements) for problem in checked.problems)
+    return checked._replace(problems=(*missing, *hidden))
+
+
+def _without_values(problem: Problem, replacements: Replacements) -> Problem:
+    message, hint = map(replacements.hide_values, (problem.message, problem.hint))
+    return replace(problem, message=message, hint=hint)
 
 
 def _check_manifest(path: Path) -> Iterator[Problem]:
@@ -347,10 +398,15 @@ def _named_files(
     for path in paths:
         if path.is_dir():
             below = sorted(files_below(path))
-            yield from below if takes_tests else (file for file in below if _is_checked(file) and file.is_file())
+            if takes_tests:
+                yield from (find_bundle(file) or file for file in below)
+            else:
+                yield from (file for file in below if _is_checked(file) and file.is_file())
         elif not path.exists():
             raise NotFound(f"the file or folder {str(path)!r} cannot be found", actions=slash_hint(path))
-        elif not (_is_named(path) or (takes_tests and _is_other_test(path, columns))):
+        elif takes_tests and (bundle := find_bundle(path)):
+            yield bundle
+        elif not (_is_named(path) or (takes_tests and (path.suffix == SCRIPT_SUFFIX or _is_other_test(path, columns)))):
             suffixes = " or ".join(f".{row.suffix}" for row in TYPES)
             raise FormatError(
                 f"{str(path)!r} is neither a definition nor a manifest",
@@ -363,14 +419,20 @@ def _named_files(
 def _tests_among(files: Sequence[Path], named: Sequence[Path] = ()) -> tuple[list[Path], Mapping[Path, str]]:
     """Return the files to validate, and those that are not tests with the reason; `named` files are validated."""
     chosen = {*named}
-    if all(map(_is_checked, files)):
-        return [file for file in files if file in chosen or file.is_file()], {}
+    others = [file for file in files if not (_is_checked(file) or find_bundle(file) or file.is_dir())]
+    if not others:
+        return [file for file in files if file in chosen or _can_be_read(file)], {}
     from evalmeta.api import discovery
 
-    searched = discovery.search(file for file in files if file not in chosen and not _is_checked(file))
-    taken = chosen.union(searched.tests)
-    tests = [file for file in files if file in taken or (_is_checked(file) and file.is_file())]
+    searched = discovery.search(file for file in others if file not in chosen)
+    found = {*others}.difference(searched.tests, chosen)
+    tests = [file for file in files if file not in found and (file in chosen or _can_be_read(file))]
     return discovery.without_parts(searched._replace(tests=tests), {*map(os.path.realpath, named)})
+
+
+def _can_be_read(path: Path) -> bool:
+    """Return whether a path in a folder is that of a file or of a bundle, not of a pipe or of a link to nothing."""
+    return path.is_file() or path.is_dir()
 
 
 def _is_other_test(path: Path, columns: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 import pytest
+from opentelemetry import trace
 
 import evalmeta
 from engine.builders import MemoryJournal
@@ -60,12 +61,24 @@ def asked_elsewhere(recipe: EvaluationRecipe) -> list[object]:
 
 def test_workers_give_the_results_of_this_process() -> None:
     here = evalmeta.evaluate(CASES, answer)
-    recipe = EvaluationRecipe(answer, None, "answer", (), Scoring())
+    recipe = EvaluationRecipe(answer, None, "answer", (), Scoring(), traces=False)
+    assert asked_elsewhere(recipe) == sorted(map(compared, here.run.cases), key=str)
+
+
+def traced(utterance: str) -> str:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "Numbers"}
+    with trace.get_tracer("numbers").start_as_current_span("invoke_agent", attributes=attributes):
+        return str(answer(utterance)["outcome"])
+
+
+def test_workers_read_the_spans_of_an_agent_there() -> None:
+    here = evalmeta.evaluate(CASES, answer)
+    recipe = EvaluationRecipe(traced, None, "answer", (), Scoring(), traces=True)
     assert asked_elsewhere(recipe) == sorted(map(compared, here.run.cases), key=str)
 
 
 def test_workers_hide_what_the_project_does() -> None:
-    recipe = EvaluationRecipe(answer, None, "answer", (r"sk-\w+",), Scoring())
+    recipe = EvaluationRecipe(answer, None, "answer", (r"sk-\w+",), Scoring(), traces=False)
     results = asked_elsewhere(recipe)
     assert len(results) == len(CASES)
     assert KEY not in str(results)

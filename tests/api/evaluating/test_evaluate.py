@@ -83,6 +83,11 @@ def answer(utterance: str) -> dict[str, object]:
     return {"outcome": f"An answer to {utterance}", "topic": "Orders"}
 
 
+def repeated(*iterations: int | None) -> tuple[Case, ...]:
+    """Return cases with their own numbers of iterations."""
+    return tuple(replace(case(number=number), iterations=own) for number, own in enumerate(iterations, 1))
+
+
 def cases(count: int) -> Iterator[Case]:
     return (case(f"question {number}", number=number) for number in range(1, count + 1))
 
@@ -440,6 +445,10 @@ def test_failures_of_specs_are_reported_with_their_lines_too(tmp_path: Path, mon
         ({"input": "Hi"}, RunOptions(), "cannot evaluate dict"),
         (cases(0), RunOptions(), "there is nothing to run: evaluation has no cases"),
         (list(cases(3)), RunOptions(cases=(9,)), "there is nothing to run"),
+        ([replace(case(), iterations=0)], RunOptions(), "case 1: 'iterations' is 0; whole numbers from 1 to 1000 are"),
+        ([replace(case(), iterations=True)], RunOptions(), "case 1: 'iterations' is True; whole numbers"),
+        ([replace(case(), iterations="3")], RunOptions(), "case 1: 'iterations' is '3'; whole numbers"),
+        ([replace(case(), iterations=1.0)], RunOptions(), "case 1: 'iterations' is 1.0; whole numbers"),
         (cases(3), RunOptions(iterations=2), "several iterations need the cases more than once"),
         (list(cases(3)), RunOptions(concurrency=0), "options: concurrency is 0; 1 to "),
     ],
@@ -447,6 +456,40 @@ def test_failures_of_specs_are_reported_with_their_lines_too(tmp_path: Path, mon
 def test_invalid_inputs_are_refused(what: object, options: RunOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         evaluate(what, answer, options=options)
+
+
+@pytest.mark.parametrize("make", [tuple, iter], ids=["list", "iterator"])
+def test_a_case_has_its_own_number_of_iterations(make: Callable[[object], Iterator[Case]]) -> None:
+    agent = Agent(answer_orders)
+    finished = evaluate(make(repeated(3, None, 1)), agent)
+    places = [(result.iteration, result.number) for result in finished.run.cases]
+    assert places == [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1)]
+    assert (finished.run.total, finished.summary.total, len(agent.asked)) == (5, 5, 5)
+    assert "3 cases in up to 3 iterations, 5 case results" in str(finished)
+
+
+def test_a_mapping_has_its_own_number_of_iterations() -> None:
+    finished = evaluate([{"input": "Hi", "contains": "Hi", "iterations": 4}], lambda utterance: utterance)
+    assert [result.iteration for result in finished.run.cases] == [1, 2, 3, 4]
+    with pytest.raises(FormatError, match="'iterations' is 0"):
+        evaluate([{"input": "Hi", "iterations": 0}], lambda utterance: utterance)
+
+
+def test_a_call_that_ended_between_iterations_is_completed_by_the_next(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def stopping(utterance: str) -> str:
+        asked.append(utterance)
+        if len(asked) == 4:
+            raise ValueError
+        return utterance
+
+    stopped = evaluate(repeated(5, None), stopping, journal=tmp_path, options=RunOptions(concurrency=1, max_errors=1))
+    assert (stopped.run.total, len(stopped.run.cases), stopped.succeeded) == (6, 4, False)
+    finished = evaluate(repeated(5, None), stopping, journal=tmp_path)
+    assert [finished.run.is_complete, len(finished.run.cases), len(asked)] == [True, 6, 6]
+    again = evaluate(repeated(5, None), stopping, journal=tmp_path)
+    assert [again.run.cases == finished.run.cases, len(asked)] == [True, 6]
 
 
 @given(numbers=st.lists(st.integers(-2, 6), min_size=1, max_size=8))
@@ -548,6 +591,7 @@ def test_a_new_run_can_be_begun_beside_the_earlier_one(tmp_path: Path) -> None:
     assert first.id != second.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_results_of_a_killed_process_are_not_run_again(tmp_path: Path, ending: signal.Signals) -> None:
     journal, noted = tmp_path / "journal", tmp_path / "asked.txt"
@@ -594,6 +638,7 @@ def test_reformatting_a_definition_is_not_a_change(tmp_path: Path, project: Proj
         (evaluation(4), RunOptions(), "the cases are different"),
         (replace(twenty(), name="Orders_Test"), RunOptions(), "the cases are different"),
         (evaluation(3), RunOptions(iterations=2), "iterations was 1, and is 2"),
+        (replace(evaluation(3), cases=repeated(3, None, None)), RunOptions(), "the cases are different"),
         (evaluation(3), RunOptions(scoring=Scoring(threshold=4)), "scoring was "),
     ],
 )

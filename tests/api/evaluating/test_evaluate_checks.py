@@ -154,6 +154,40 @@ def test_any_other_value_is_an_error_that_says_what_to_return(returned: object) 
         assert "it returned nothing (None). Return True or False, a number, evalmeta.Check(" in str(result.error)
 
 
+def test_a_check_that_returns_a_list_has_a_result_for_each_under_its_name() -> None:
+    def style(answer: str) -> list[Check]:
+        return [
+            Check(passed="Sent" in answer, name="says it"),
+            Check(label="short", name="length", reason=f"token={KEY}"),
+            Check(error="no dictionary", name="spelling"),
+        ]
+
+    run = evaluate([{"input": "Send it", "equals": "Sent."}], lambda _: "Sent.", checks=[style, lambda: True])
+    [case] = run.run.cases
+    found = [(result.label, result.verdict) for result in case.results if result.name == "function"]
+    assert found == [
+        ("function says it", Verdict.PASS),
+        ("function length", Verdict.UNDECIDED),
+        ("function spelling", Verdict.ERROR),
+        ("function <lambda>", Verdict.PASS),
+    ]
+    assert case.verdict is Verdict.ERROR
+    assert not run.succeeded
+    assert KEY not in run.report("json")
+
+
+def test_results_of_a_turn_that_are_several_do_not_replace_those_of_the_turns_behind_it() -> None:
+    def two(answer: str) -> list[Check]:
+        return [Check(passed=True, name="a"), Check(passed="2" not in answer, name="b")]
+
+    turns = [{"input": "1", "equals": "1"}, {"input": "2", "equals": "2"}]
+    [case] = evaluate([{"turns": turns}], lambda utterance: utterance, checks=[two]).run.cases
+    assert [(result.turn, result.verdict) for result in case.results] == [
+        *((1, Verdict.PASS),) * 3,
+        *((2, Verdict.PASS), (2, Verdict.PASS), (2, Verdict.FAILURE)),
+    ]
+
+
 def test_an_exception_is_an_error_and_an_assertion_that_fails_is_a_failure() -> None:
     def divides(answer: str) -> bool:
         return 1 / len(answer.strip("Sent.")) > 0

@@ -10,6 +10,7 @@ from engine.builders import TOPIC, case, criterion
 from evalmeta import RunOptions, evaluate
 from evalmeta.engine import case_run
 from evalmeta.engine.scorers import comparisons, trajectories
+from evalmeta.engine.subjects import calls
 from evalmeta.engine.subjects import objects as python
 from evalmeta.model.definition import Expectation
 from evalmeta.model.run import RunStatus, Verdict
@@ -106,7 +107,7 @@ def test_results_that_are_not_kept_are_counted(tmp_path: Path) -> None:
 
 
 def test_an_agent_function_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = count_calls(monkeypatch, python, "_call_method"), count_calls(monkeypatch, python, "_accepted_names")
+    asked = count_calls(monkeypatch, calls, "_call_method"), count_calls(monkeypatch, python, "_accepted_names")
     evaluate(cases(20), answer, name="A")
     assert [len(each) for each in asked] == [1, 1]
 

@@ -13,17 +13,19 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import orjson
 
 from evalmeta import limits
-from evalmeta.api.agent_tests import read_test
+from evalmeta.api.agent_tests import agents_in_folders, read_test
 from evalmeta.api.discovery import find_tests, others_note
 from evalmeta.api.org_targets import default_of, org_of_environment
 from evalmeta.api.quarantines import listed_problems
+from evalmeta.api.stores import check_server, check_unsent
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import Rating, Rubric, Subject
+from evalmeta.engine.interfaces import DescribedSubject, Rating, Rubric, Subject
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
@@ -34,7 +36,7 @@ from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import RulesRater
-from evalmeta.org.subjects import bind_subject
+from evalmeta.org.subjects import bind_subject, trace_port
 from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.report.text import and_more, count, file_size
 from evalmeta.store.database import open_database
@@ -59,13 +61,13 @@ _WRONG: Final = replace(_RIGHT, actual="Rome.")
 
 
 class Task(NamedTuple):
-    """What to check: an agent or a rater by its name, the store of a project, or its tests in the org of that name.
+    """What to check: an agent, its traces or a rater by its name, the store of a project, or its tests in an org.
 
     `question` is what to ask agents and raters; None to load them only, and empty for the default, which is not sent to
     agents in Salesforce orgs.
     """
 
-    kind: Literal["agent", "rater", "tests", "store"]
+    kind: Literal["agent", "traces", "rater", "tests", "store"]
     root: str
     name: str = ""
     question: str | None = None
@@ -101,7 +103,8 @@ def finding_of(error: EvalmetaError) -> Finding:
 
 def _check_agent(project: Project, task: Task) -> Finding:
     settings = project.settings.subjects[task.name]
-    bound = bind_subject(project.settings.subjects, task.name, root=project.root)
+    # Receiving its traces is a check of its own.
+    bound = bind_subject(project.settings.subjects, task.name, root=project.root, receives=False)
     subject = with_redaction(bound, project.settings.redact.patterns)
     if task.question is None:
         return Finding("ok", f"{settings.adapter}: can be loaded; it was not asked")
@@ -109,6 +112,8 @@ def _check_agent(project: Project, task: Task) -> Finding:
         return Finding("ok", "replay: the recordings can be read")
     if isinstance(settings, AgentforceSubject) and not task.question:
         return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
+    if isinstance(bound, DescribedSubject) and not task.question:
+        return Finding("ok", f"{settings.adapter}: has {run_to_end(bound.describe()).text}")
     question = task.question or HELLO
     answer = run_to_end(_ask(subject, question))
     return Finding("ok", f"{settings.adapter}: answered {excerpt(question)} with {excerpt(answer)}")
@@ -129,6 +134,17 @@ def excerpt(text: str) -> str:
     """Return the beginning of a text in quotes, as one printable line without secrets."""
     line = "".join(character if character.isprintable() else " " for character in redacted(text))
     return f'"{line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"}"'
+
+
+def _check_traces(project: Project, task: Task) -> Finding:
+    from evalmeta.org.serving.trace_receiver import check_receiver, exporter_lines
+
+    port = trace_port(project.settings.subjects[task.name])
+    check_receiver(port)
+    if not port:
+        return Finding("ok", "can be received at any free port, which the program learns when it is started")
+    lines = exporter_lines(port)
+    return Finding("ok", f"port {port} is free; the agent needs these variables:\n\n{indent(lines, '  ')}\n")
 
 
 def _check_rater(project: Project, task: Task) -> Finding:
@@ -189,7 +205,8 @@ def _check_tests(project: Project, task: Task) -> Finding:
         return Finding("error", f"{files}, {invalid} not valid", "Show the errors: evalmeta validate")
     org = task.name or org_of_environment() or default_of(project)
     if unbound == {""}:
-        action = "Name it when they run: evalmeta test run FILE --agent MODULE:FUNCTION"
+        agent = next(iter(agents_in_folders(project.root)), "MODULE:FUNCTION")
+        action = f"Name it when they run: evalmeta run FILE --agent {agent}"
         return Finding("warning", f"{files}, which name no agent", action)
     if (named := sorted(unbound - {""})) and org in {"", EMBEDDED}:
         names, action = (
@@ -212,14 +229,19 @@ def _check_store(project: Project, _: Task) -> Finding:
     except OSError as error:
         way_out = "Make it writable, free some disk space, or set EVALMETA_HOME to another folder."
         return Finding("error", f"{place} cannot be written: {error.strerror}", way_out)
-    if place != folder:
+    is_shared = project.store.url is not None
+    if place != folder and not is_shared:
         return Finding("ok", f"the first run creates {folder}")
-    is_whole = check_integrity(folder)
+    is_whole = is_shared or check_integrity(folder)
     with open_database(project.store) as database:
         # While another program writes, this one could write later.
         with suppress(StoreLocked), database.waiting(0), database.transaction():
             pass
         state = state_of_store(database, now=database.now())
+        checked = [*(check_server(database) if is_shared else ()), *check_unsent(project.store)]
+    if faults := [row for row in checked if row.status != "ok"]:
+        worst = next((row for row in faults if row.status == "error"), faults[0])
+        return Finding(worst.status, f"{database.name}: {'; '.join(row.message for row in faults)}", worst.action)
     partly = "" if is_whole else f"; in {limits.INTEGRITY_SECONDS:g} s only a part of it could be checked for damage"
     hint = f"; delete old runs: {_PRUNE}" if state.size > _LARGE else ""
     return Finding("ok", f"{database.name}, {_described(state)}{partly}{hint}")
@@ -235,7 +257,13 @@ def _described(state: StoreState) -> str:
     )
 
 
-_CHECKS: Final = {"agent": _check_agent, "rater": _check_rater, "tests": _check_tests, "store": _check_store}
+_CHECKS: Final = {
+    "agent": _check_agent,
+    "traces": _check_traces,
+    "rater": _check_rater,
+    "tests": _check_tests,
+    "store": _check_store,
+}
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
 from evalmeta.errors import EvalmetaError, ProjectError, SettingsError
 from evalmeta.model.redaction import address_in_words, child_environment, hide_secrets, redacted
+from evalmeta.org.subjects import receives_traces
 from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.version import __version__
 
@@ -35,10 +36,9 @@ EXTRAS: Final = {
     "keyring": ("keyring",),
     "llm": ("pydantic_ai", "openai"),
     "oauth": ("joserfc",),
-    "otel": ("opentelemetry.proto",),
+    "otel": ("opentelemetry.proto", "opentelemetry.sdk"),
     "postgres": ("psycopg",),
     "ray": ("ray",),
-    "server": ("python_multipart", "uvicorn"),
 }
 """The modules of each extra of the package."""
 
@@ -143,16 +143,20 @@ def _announced(project: Project, question: str | None) -> Iterator[Check]:
         for name, verb in _DOES.items()
         if (value := getattr(adapter, name, None))
     ]
+    does = [*dict.fromkeys(does)]
     if does:
-        asked = "nothing is asked" if question is None else "each is asked a question"
-        yield Check("next", Finding("ok", f"{', '.join(dict.fromkeys(does))}; {asked}"))
+        who = "it" if len(does) == 1 else "each"
+        asked = "nothing is asked" if question is None else f"{who} is asked a question"
+        yield Check("next", Finding("ok", f"{', '.join(does)}; {asked}"))
 
 
 def _tasks(project: Project, question: str | None, target_org: str | None) -> Iterator[tuple[str, Task]]:
     root = str(project.root)
     yield "tests", Task("tests", root, target_org or "")
-    for name in project.settings.subjects:
+    for name, settings in project.settings.subjects.items():
         yield f"agent {name}", Task("agent", root, name, question)
+        if receives_traces(settings):
+            yield f"traces {name}", Task("traces", root, name)
     for name in project.settings.raters:
         yield f"rater {name}", Task("rater", root, name, question)
     yield "store", Task("store", root)

@@ -16,10 +16,11 @@ from evalmeta.api.sync import fetch
 from evalmeta.client.metadata import AgentVersion, agent_versions, list_components, names_a_version
 from evalmeta.client.runs import cancel_run, check_runs, fetch_run, run_request, start_run
 from evalmeta.engine.event_loop import EventLoop
-from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, OrgFault, Suggestion, WaitRanOut
+from evalmeta.errors import EvalmetaError, InvalidMetadata, NotFound, OrgFault, ProjectError, Suggestion, WaitRanOut
 from evalmeta.model.redaction import error_text
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, TESTING_DEFINITION
-from evalmeta.package.files import read_file, shown
+from evalmeta.package.components import content_of
+from evalmeta.package.files import shown
 from evalmeta.package.folders import find_components
 from evalmeta.package.project import SETTINGS_FILE, Project
 from evalmeta.protocol.json_fields import list_of_objects, text
@@ -72,7 +73,7 @@ async def _next(lines: AsyncGenerator[Check], seconds: float) -> Check | None:
 
 async def _examine(project: Project, target: Target, *, is_smoke: bool) -> AsyncGenerator[Check]:
     async with connect(project, target) as connection:
-        org = _Org(connection, find_components(project))
+        org = _Org(connection, project, find_components(project))
         # The first call that needs the session.
         await org.list_names(EVALUATION_DEFINITION)
         kind = ", an org of evalmeta" if connection.is_ours else ""
@@ -101,7 +102,7 @@ async def _examine_own(project: Project, *, is_smoke: bool) -> AsyncGenerator[Ch
         yield Check("smoke", _nothing_to_ask(has_tests=has_tests))
         return
     async with connect(project) as connection:
-        tests = await _Org(connection, components).deployed_tests()
+        tests = await _Org(connection, project, components).deployed_tests()
         yield Check("smoke", await _guarded(_check_smoke(connection, tests)))
 
 
@@ -115,8 +116,9 @@ async def _guarded(work: Coroutine[object, None, Finding]) -> Finding:
 class _Org:
     """An org, and the components of a project whose tests it is to run."""
 
-    def __init__(self, connection: Connection, components: Sequence[Component]) -> None:
+    def __init__(self, connection: Connection, project: Project, components: Sequence[Component]) -> None:
         self.connection = connection
+        self.project = project
         self.components = components
         self._listed: dict[MetadataType, dict[str, str] | None] = {}
 
@@ -183,7 +185,9 @@ class _Org:
             contents = {component.full_name.casefold(): component.content for component in fetched}
             missing += [component.full_name for key, component in ours.items() if key not in contents]
             different += [
-                ours[key].full_name for key, content in contents.items() if key in ours and _differ(content, ours[key])
+                ours[key].full_name
+                for key, content in contents.items()
+                if key in ours and _differ(content, ours[key], self.project)
             ]
         total = count(len(self.components), "definition")
         if missing:
@@ -217,8 +221,9 @@ class _Org:
         """Yield the valid tests; the check of the tests reports the others."""
         for component in self.components:
             if component.type.is_test:
-                with suppress(InvalidMetadata):
-                    yield component, read_definition(read_xml(read_file(component.path), label=shown(component.path)))
+                with suppress(InvalidMetadata, ProjectError):
+                    content = self.project.replacements.content_to_send(component.path)
+                    yield component, read_definition(read_xml(content, label=shown(component.path)))
 
 
 async def _check_agents(connection: Connection, tests: Sequence[Definition]) -> list[Check]:
@@ -321,6 +326,9 @@ async def _run_first_case(connection: Connection, test: Component) -> Run | None
                 await cancel_run(connection, run_id)
 
 
-def _differ(content: bytes, component: Component) -> bool:
-    found = compare_contents(("the org", content), (shown(component.path), read_file(component.path)))
+def _differ(content: bytes, component: Component, project: Project) -> bool:
+    ours = content_of(component, read=project.replacements.content_to_send)
+    if component.type.is_bundle:
+        return content != ours
+    found = compare_contents(("the org", content), (shown(component.path), ours))
     return found is not None and not found.is_form_only

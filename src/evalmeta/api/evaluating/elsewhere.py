@@ -38,11 +38,12 @@ class EvaluationRecipe:
     subject_name: str
     redacted: Sequence[str]
     scoring: Scoring
+    traces: bool
 
     def bind(self, root: Path) -> tuple[Subject, Mapping[str, Scorer]]:
         """Return the agent and the scorers; raise SettingsError if something is missing on this machine."""
         stack = AsyncExitStack()
-        bindings = Bindings(stack, self.subject, self.rater, None)
+        bindings = Bindings(stack, self.subject, self.rater, None, traces=self.traces)
         loaded = LoadedEvaluation(Evaluation("", self.subject_name, ()), None, EVALUATION_DEFINITION, root)
         # The check before the call knows the inputs.
         with bound_for(()):
@@ -102,7 +103,7 @@ async def open_crew(on: str, evaluations: Sequence[LoadedEvaluation], *, concurr
         yield crew
 
 
-def recipe_of(loaded: LoadedEvaluation, options: RunOptions, *, subject: object, rater: object) -> bytes:
+def recipe_of(loaded: LoadedEvaluation, options: RunOptions, *, subject: object, rater: object, traces: bool) -> bytes:
     """Return the recipe of an evaluation; raise UsageError if the agent or the rater cannot leave this process."""
     from ray import cloudpickle
 
@@ -115,6 +116,7 @@ def recipe_of(loaded: LoadedEvaluation, options: RunOptions, *, subject: object,
         loaded.evaluation.subject_name,
         loaded.settings.redact.patterns if has_settings else (),
         options.scoring,
+        traces,
     )
     try:
         dumped: bytes = cloudpickle.dumps(recipe)

@@ -68,6 +68,7 @@ class EvaluateSettings(TypedDict, total=False):
     checks: Iterable[object]
     max_cost: float | None
     columns: Mapping[str, str] | None
+    traces: bool
 
 
 @overload
@@ -110,11 +111,13 @@ def evaluate(
         root: The project's folder. None uses the project around the file, or else around the current folder.
         checks: Functions that judge every answer, too, or texts such as "checks:is_polite". A function receives the
             parameters that it declares (`answer`, `expected`, `case`, `actions`, `trace`, `utterance`, `history`,
-            `context`, `topic`, `generated`), and returns a bool, a number or a `Check`.
+            `context`, `topic`, `generated`), and returns a bool, a number, a `Check` or a list of them.
         max_cost: The US dollars that the call may cost, agent and rater together, before no more cases are started;
             the run has then not passed. None uses that of the options.
         columns: The columns of a table, or keys of JSON Lines, by the keys of test cases: {"input": "Question"}. They
             replace those of the project's [columns].
+        traces: Whether spans that the agent records with OpenTelemetry in this process say what its answers leave out:
+            topic, actions, tokens and steps. It must be a Python object; for settings, `traces = true` does it.
         on: "ray" or "ray://HOST:PORT" lets a cluster of Ray ask and judge the cases; None does it here.
 
     Raises:
@@ -160,6 +163,7 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
     checks: Iterable[object] = (),
     max_cost: float | None = None,
     columns: Mapping[str, str] | None = None,
+    traces: bool = False,
 ) -> FinishedRun | FinishedRuns:
     """Evaluate in the running event loop; arguments, result and errors are those of `evaluate`.
 
@@ -174,11 +178,11 @@ async def evaluate_async(  # noqa: PLR0913 - as documented
             from evalmeta.api.evaluating.journal import open_journal
 
             kept = stack.enter_context(open_journal(Path(journal), loaded, mixed=mixed))
-        bindings = Bindings(stack, subject, rater, kept.ratings if kept else None)
+        bindings = Bindings(stack, subject, rater, kept.ratings if kept else None, traces=traces)
         tasks = _bind_all(loaded, options, bindings, max_cost=max_cost)
         _check_iterators(tasks, has_journal=kept is not None)
         if on:
-            tasks = await _sent(tasks, on, stack, subject=subject, rater=rater)
+            tasks = await _sent(tasks, on, stack, subject=subject, rater=rater, traces=traces)
         scheduler = Scheduler()
         finished = FinishedRuns(
             await _all(
@@ -249,7 +253,7 @@ class _Task(NamedTuple):
 
 
 async def _sent(
-    tasks: Sequence[_Task], on: str, stack: AsyncExitStack, *, subject: object, rater: object
+    tasks: Sequence[_Task], on: str, stack: AsyncExitStack, *, subject: object, rater: object, traces: bool
 ) -> list[_Task]:
     """Return tasks whose cases workers in a cluster ask, which `stack` ends."""
     from evalmeta.api.evaluating.elsewhere import Elsewhere, open_crew, recipe_of
@@ -262,7 +266,7 @@ async def _sent(
     concurrency = sum(task.options.concurrency for task in tasks)
     opened = open_crew(on, [task.loaded for task in tasks], concurrency=concurrency)
     crew = await stack.enter_async_context(opened)
-    recipes = [recipe_of(task.loaded, task.options, subject=subject, rater=rater) for task in tasks]
+    recipes = [recipe_of(task.loaded, task.options, subject=subject, rater=rater, traces=traces) for task in tasks]
     return [task._replace(elsewhere=Elsewhere(crew, recipe)) for task, recipe in zip(tasks, recipes, strict=True)]
 
 
@@ -299,6 +303,7 @@ def _bound(loaded: LoadedEvaluation, options: RunOptions, bindings: Bindings) ->
             errors = _faults(functions, loaded)
         if not isinstance(rater, EvalmetaError):
             load_rater(rater, evaluation)
+        options = replace(options, most_iterations=loaded.workload(options).most_iterations)
     if errors or isinstance(subject, EvalmetaError) or isinstance(rater, EvalmetaError):
         return [*(bound for bound in (subject, rater) if isinstance(bound, EvalmetaError)), *errors]
     if options.max_cost is not None and (lack := _tried(partial(bindings.check_price, loaded, options))):
@@ -390,7 +395,7 @@ async def _run_in(
             try:
                 await _execute(
                     task,
-                    task.loaded.quarantined(started=record.run(total=0).started),
+                    task.loaded.with_listed(started=record.run(total=0).started),
                     record.journal,
                     count_new,
                     places,
@@ -404,9 +409,15 @@ async def _run_in(
             raise task.loaded.nothing_to_run()
         # The cases of an iterator cannot be counted again.
         is_counted = error is None or isinstance(evaluation.cases, Iterator)
-        total = summary.total if is_counted else task.loaded.count_results(task.options)
-        run = replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE)))
+        total = summary.total if is_counted else task.loaded.workload(task.options).results
+        run = _with_iterations(replace(record.run(total=total), cases=tuple(sorted(kept, key=_PLACE))), evaluation)
     return FinishedRun(replace(run, status=RunStatus.ERROR, error=error) if error else run, summary, task.loaded.file)
+
+
+def _with_iterations(run: Run, evaluation: Evaluation) -> Run:
+    """Return a run that knows the most iterations of the cases of an iterator, which nobody can count before."""
+    most = run.cases[-1].iteration if run.cases and isinstance(evaluation.cases, Iterator) else 1
+    return replace(run, options=replace(run.options, most_iterations=most)) if most > 1 else run
 
 
 async def _execute(

@@ -14,11 +14,12 @@ from evalmeta.engine.case_run import close
 from evalmeta.engine.prices import Prices
 from evalmeta.engine.raters import offline_rater
 from evalmeta.engine.redaction import with_redaction
+from evalmeta.engine.scorers.functions import check_label
 from evalmeta.engine.spending import Spending
 from evalmeta.engine.subjects.objects import subject_of
 from evalmeta.errors import FormatError, SettingsError, UsageError, did_you_mean
 from evalmeta.model.definition import Definition, Expectation
-from evalmeta.model.evaluation import Case, Evaluation, metadata_fault
+from evalmeta.model.evaluation import Case, Evaluation, iterations_fault, metadata_fault
 from evalmeta.model.json_value import frame_rows, is_frame
 from evalmeta.model.python_objects import object_of
 from evalmeta.model.registry import EVALUATION_DEFINITION
@@ -181,7 +182,7 @@ class _Cases:
         first, following, others = 1, 1, set[int]()
         for place, given in enumerate(self.cases, 1):
             case = given if isinstance(given, Case) else _case_of(given, place, self.functions)
-            if given is case and case.metadata and (fault := metadata_fault(case.metadata)):
+            if given is case and (fault := _fault(case)):
                 raise UsageError(f"case {case.number}: {fault}")
             number = case.number
             if first <= number < following or number in others:
@@ -193,6 +194,12 @@ class _Cases:
             else:
                 others.add(number)
             yield case
+
+
+def _fault(case: Case) -> str:
+    if case.iterations is not None and (fault := iterations_fault(case.iterations)):
+        return fault
+    return metadata_fault(case.metadata) if case.metadata else ""
 
 
 def _case_of(values: object, number: int, functions: GivenFunctions) -> Case:
@@ -238,7 +245,7 @@ def _judged(turn: Turn, checks: Sequence[GivenFunction]) -> Turn:
 
 
 def _by_function(check: GivenFunction) -> Expectation:
-    return Expectation("function", label=f"function {check.label}", terms={"function": check.name})
+    return Expectation("function", label=check_label(check.label), terms={"function": check.name})
 
 
 def _listed(value: object) -> Iterable[object]:
@@ -248,12 +255,16 @@ def _listed(value: object) -> Iterable[object]:
 class Bindings:
     """The subjects and raters of one call, which its runs share; each is created once, and `stack` closes it.
 
-    Subject and rater are those of `evaluate`. `cache` keeps the replies of language models, by default the project's.
+    Subject, rater and traces are those of `evaluate`. `cache` keeps the replies of language models, by default the
+    project's.
     """
 
-    def __init__(self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None) -> None:
+    def __init__(
+        self, stack: AsyncExitStack, subject: object, rater: object, cache: RatingCache | None, *, traces: bool = False
+    ) -> None:
         self._stack = stack
         self._subject = subject
+        self._traces = traces
         self._rater = rater
         self._cache = cache
         self.spent: dict[Hashable, int] = {}
@@ -318,12 +329,25 @@ class Bindings:
     def _new_subject(self, loaded: LoadedEvaluation) -> Subject:
         subject, root = self._subject, loaded.root
         if subject is not None and not _may_describe(subject):
-            return _subject_of_argument(subject, root)
+            return self._traced(_subject_of_argument(subject, root))
         from evalmeta.api.evaluating import project
 
-        if subject is None:
-            return project.project_subject(loaded)
-        return project.described_subject(subject, root) or _subject_of_argument(subject, root)
+        own = project.project_subject(loaded) if subject is None else project.described_subject(subject, root)
+        if own is None:
+            return self._traced(_subject_of_argument(subject, root))
+        if self._traces:
+            raise UsageError(
+                "traces=True needs an agent that is a Python object",
+                actions=["Write traces = true into the settings of the agent instead."],
+            )
+        return own
+
+    def _traced(self, subject: Subject) -> Subject:
+        if not self._traces:
+            return subject
+        from evalmeta.engine.process_traces import with_process_traces
+
+        return with_process_traces(subject)
 
     def _redacted(self, subject: Subject, loaded: LoadedEvaluation) -> Subject:
         if loaded.project is None or loaded.project.declared is None:

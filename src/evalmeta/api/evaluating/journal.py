@@ -160,7 +160,7 @@ def _check_journal(folder: Path, loaded: Sequence[LoadedEvaluation]) -> None:
 
 def _new_run(runs: Runs, loaded: LoadedEvaluation, content: RunContent, options: RunOptions) -> Run:
     evaluation = loaded.evaluation
-    total = loaded.count_results(options)
+    total = loaded.workload(options).results
     if not total:
         raise loaded.nothing_to_run()
     now = runs.next_timestamp(time.time())
@@ -253,6 +253,6 @@ def _changes(before: RunContent, after: RunContent) -> list[str]:
 
 def _changed_options(before: RunOptions, after: RunOptions) -> list[str]:
     """Describe the changed options that lead to other results; those about speed do not."""
-    names = ("iterations", "cases", "shard", "scoring")
+    names = ("iterations", "iterations_by", "cases", "shard", "scoring")
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in names]
     return [f"  {name} was {old}, and is {new}" for name, old, new in pairs if old != new]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta.engine.scorers.functions import GivenFunctions
 from evalmeta.errors import ProjectError, UsageError
-from evalmeta.model.evaluation import Evaluation, Quarantines, day_of, select_cases
+from evalmeta.model.evaluation import Evaluation, Quarantines, Workload, day_of, workload
 from evalmeta.model.run_options import RunOptions
 from evalmeta.package.project import Project, find_project, settings_of
 
@@ -58,16 +58,19 @@ class LoadedEvaluation(NamedTuple):
         options = self.settings.run_options() if has_settings else RunOptions()
         return options if self.document is None else self.document.applied_to(options)
 
-    def quarantined(self, *, started: float) -> Evaluation:
-        """Return its evaluation with the quarantines of its cases for a run that started at a time."""
+    def with_listed(self, *, started: float) -> Evaluation:
+        """Return its evaluation with the quarantines and tags that settings list, for a run that started at a time."""
         own = self.evaluation
-        has_settings = self.project is not None and self.project.declared is not None
-        found = self.settings.quarantines_of(own.name, self.kind.name, started=started) if has_settings else None
-        return replace(own, quarantines=found or Quarantines(day_of(started)))
+        if self.project is None or self.project.declared is None:
+            # No settings need to be loaded, as in `options`.
+            return replace(own, quarantines=Quarantines(day_of(started)))
+        settings = self.project.declared
+        quarantines = settings.quarantines_of(own.name, self.kind.name, started=started)
+        return replace(own, quarantines=quarantines, listed_tags=settings.tags_of(own.name, self.kind.name))
 
-    def count_results(self, options: RunOptions) -> int:
-        """Count the results of a complete run, which iterates over the cases."""
-        return sum(1 for _ in select_cases(self.evaluation, options)) * options.iterations
+    def workload(self, options: RunOptions) -> Workload:
+        """Return what a complete run does, which iterates over the cases."""
+        return workload(self.evaluation, options)
 
     def nothing_to_run(self) -> UsageError:
         """Return the error of a run without cases, which must not count as a success."""

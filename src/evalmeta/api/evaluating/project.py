@@ -29,7 +29,15 @@ from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION
 from evalmeta.model.run_options import RunOptions, Scoring, Setup
 from evalmeta.model.settings import RaterSettings, Settings, SubjectSettings
 from evalmeta.org.runs import read_evaluation
-from evalmeta.org.subjects import agent_of, bind_settings, bind_subject, described_agent, rater_of, rater_settings
+from evalmeta.org.subjects import (
+    agent_of,
+    agent_settings,
+    bind_settings,
+    bind_subject,
+    described_agent,
+    rater_of,
+    rater_settings,
+)
 from evalmeta.package.files import key_name, parse_test_name, shown
 from evalmeta.package.project import version_in_force
 from evalmeta.store.judgements import FolderRatings, find_check
@@ -134,8 +142,8 @@ def project_subject(loaded: LoadedEvaluation) -> Subject:
 def subject_settings_of(loaded: LoadedEvaluation) -> SubjectSettings | Mapping[str, JsonValue]:
     """Return the settings or the table of the subject that `project_subject` returns, for another process."""
     name, subjects = loaded.evaluation.subject_name, loaded.settings.subjects
-    if name in subjects:
-        return subjects[name]
+    if settings := agent_settings(subjects, name, root=loaded.root):
+        return settings
     if is_url(name):
         return endpoint_settings(name)
     if loaded.document and loaded.document.is_answered:

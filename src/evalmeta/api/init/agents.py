@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
 import sys
 from contextlib import redirect_stdout
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from evalmeta.api.endpoints import chat_settings, check_key_variable, check_url
+from evalmeta import limits
+from evalmeta.api.endpoints import chat_settings, check_key_variable, check_url, is_url, named_adapter, named_settings
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import UsageError
 from evalmeta.model.entry_points import is_target, likely_target
+from evalmeta.model.settings import Settings
 from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from evalmeta.engine.interfaces import DescribedSubject, Description
+    from evalmeta.model.json_value import JsonObject
+    from evalmeta.model.settings import SubjectSettings
+
 _SAMPLE: Final = "sample_agent:answer"
-_ADK: Final = "adk_agent:Agent"
+_NAME: Final = "my_agent"
 _ADK_FILE: Final = "agent.py"
-_ROOT_AGENT: Final = re.compile(r"^root_agent\b", re.MULTILINE)
+_ROOT_AGENT: Final = re.compile(r"^(root_agent\b|(async )?def get_agent_async\b)", re.MULTILINE)
 _DEPTH: Final = 4
 _JSON_NOTE: Final = (
     "In evalmeta.toml, request is what is sent to the endpoint, and answer is the path of the answer in its reply"
@@ -34,6 +43,14 @@ _DOUBLE: Final = """
 
 def {name}(utterance, *, history, context):
     raise NotImplementedError("{name} is not connected: call it in agent_doubles.py")
+"""
+_RULES: Final = "rules"
+_FIRST_RULES: Final = """\
+# What a language model would choose, for tests that always go the same way (docs/agent-script.md).
+# Add rules before the last one: which entry of reasoning.actions is called, and in which subagent.
+# - {subagent: SUBAGENT, utterance: "*word*", call: ENTRY, with: {INPUT: VALUE}}
+rules:
+- answer: No rule says what the agent does.
 """
 _ANSWER: Final = re.compile(r"^(?:async )?def answer\(", re.MULTILINE)
 _DEFINES: Final = re.compile(r"^(?:async def|def|class) ", re.MULTILINE)
@@ -56,12 +73,18 @@ class AgentChoice(NamedTuple):
     command: str = ""
     is_sample: bool = False
 
+    @property
+    def is_for_scripts(self) -> bool:
+        """Return whether `model` is the URL of a model that chooses the steps of agents in Agent Script."""
+        return is_url(self.model) and not self.url
+
 
 class NewAgent(NamedTuple):
     """An agent under test as a new project has it: its name, its table in `evalmeta.toml`, and a remark for the user.
 
     If its module is written, `template` and `values` are its content, and `path` is its place in the project's folder.
-    The answers of the sample agent are known.
+    The answers of the sample agent are known. `inputs` are those of its first tests, if it cannot answer any question.
+    `files` are other files by their paths in the project's folder, with their content.
     """
 
     name: str
@@ -71,12 +94,17 @@ class NewAgent(NamedTuple):
     values: tuple[tuple[str, str], ...] = ()
     is_sample: bool = False
     note: str = ""
+    inputs: tuple[JsonObject, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
 
 def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
     """Return the agent of a new project in a folder, without writing anything."""
     if choice.url:
-        return _endpoint(choice)
+        return _endpoint(choice, root)
+    if choice.command and (adapter := adapter_of_command(choice.command)):
+        words = _split(choice.command.removeprefix(f"{adapter}:"))
+        return _described(_table(adapter=adapter, command=words), {"adapter": adapter, "command": tuple(words)}, root)
     if choice.command:
         return NewAgent("my_agent", _table(adapter="command", command=_split(choice.command)))
     if choice.target:
@@ -89,10 +117,8 @@ def new_agent(root: Path, choice: AgentChoice) -> NewAgent:
 def _found_agent(root: Path) -> NewAgent:
     """Return the agent in a folder, or a sample if none is recognised."""
     if module := _adk_module(root):
-        note = f"{module.replace('.', '/')}.py has an ADK agent, which {_ADK.split(':')[0]}.py lets evalmeta ask"
-        values = (("module", module),)
-        settings = _table(adapter="python", target=_ADK)
-        return NewAgent(_name_of(module.split(".")[-2]), settings, "adk_agent", "adk_agent.py", values, note=note)
+        note = f"{module.replace('.', '/')}/agent.py has an agent of google-adk, which google-adk's Runner asks"
+        return NewAgent(_name_of(module.split(".")[-1]), _table(adapter="adk", target=module), note=note)
     modules = _modules(root)
     if module := next((name for name, text in modules.items() if _ANSWER.search(text)), ""):
         return _own_agent(f"{module}:answer", note=f"The tests ask {module}:answer; to test another agent, use --agent")
@@ -100,18 +126,52 @@ def _found_agent(root: Path) -> NewAgent:
     return _sample(_SAMPLE)._replace(note=note)
 
 
-def unconnected_agents(names: Sequence[str]) -> NewAgent:
-    """Return doubles of a Salesforce project's agents, which end every test in the error that they are not connected.
+def real_agents(names: Sequence[str], scripts: Collection[str]) -> NewAgent:
+    """Return the agents of a Salesforce project: those in Agent Script, and doubles of the others.
 
-    The first name is that of the new agent.
+    Rules choose the steps of a script, and end its tests in a failure until they are written. Doubles end every test in
+    the error that they are not connected. The first name is that of the new agent.
     """
+    doubles = [name for name in names if name not in scripts]
+    settings = {name: _table(adapter="python", target=f"{_DOUBLES}:{name}") for name in doubles}
+    settings |= {name: _table(adapter="agent_script", bundle=name) for name in names if name in scripts}
     first, *others = names
-    tables = [_table(adapter="python", target=f"{_DOUBLES}:{first}")]
-    tables += [f"[subjects.{other}]\n{_table(adapter='python', target=f'{_DOUBLES}:{other}')}" for other in others]
-    functions = "".join(_DOUBLE.format(name=name) for name in names)
-    note = f"{_DOUBLES}.py stands in for {', '.join(names)}: edit it to call them, or run the tests in an org"
+    tables = [settings[first], *(f"[subjects.{name}]\n{settings[name]}" for name in others)]
+    written = tuple((f"{_RULES}/{name}.yaml", _FIRST_RULES) for name in names if name in scripts)
+    notes = []
+    if written:
+        files = ", ".join(path for path, _ in written)
+        notes.append(f"{files}: write rules that choose the agent's steps, or let a model choose: --model URL")
+    if doubles:
+        notes.append(
+            f"{_DOUBLES}.py stands in for {', '.join(doubles)}: edit it to call them, or run the tests in an org"
+        )
+    agent = NewAgent(first, "\n".join(tables), note="; ".join(notes), files=written)
+    if not doubles:
+        return agent
+    functions = "".join(_DOUBLE.format(name=name) for name in doubles)
     values = (("functions", functions.rstrip("\n")),)
-    return NewAgent(first, "\n".join(tables), "agent_doubles", f"{_DOUBLES}.py", values, note=note)
+    return agent._replace(template="agent_doubles", path=f"{_DOUBLES}.py", values=values)
+
+
+def script_agents(names: Sequence[str], choice: AgentChoice) -> NewAgent:
+    """Return a project's agents in Agent Script, whose steps the model at the URL `choice.model` chooses.
+
+    The first name is that of the new agent. Raise UsageError if there are none.
+    """
+    if not names:
+        raise UsageError(
+            f"--model {choice.model} is for agents in Agent Script, and the project has none",
+            actions=[f"For the model as an agent of its own, use --url {choice.model}"],
+        )
+    check_url(choice.model, option="--model")
+    keys = chat_settings(choice.model, model="", api_key_env=choice.api_key_env)
+    if not keys:
+        raise UsageError(f"--model {choice.model} is not an endpoint for chat completions, which ends in /v1")
+    first, *others = [(name, _table(adapter="agent_script", bundle=name, **keys)) for name in names]
+    tables = [first[1], *(f"[subjects.{name}]\n{table}" for name, table in others)]
+    note = f"The model is {keys['model']!r}; to ask another one, correct model in evalmeta.toml"
+    return NewAgent(first[0], "\n".join(tables), note=note)
 
 
 def check_choice(choice: AgentChoice) -> None:
@@ -123,7 +183,7 @@ def check_choice(choice: AgentChoice) -> None:
     if choice.is_sample and (choice.url or choice.command):
         raise UsageError("--sample writes a Python agent", actions=["Leave out --sample, or --url and --command."])
     for option, value in (("--model", choice.model), ("--api-key-env", choice.api_key_env)):
-        if value and not choice.url:
+        if value and not choice.url and not choice.is_for_scripts:
             raise UsageError(f"{option} needs --url: only endpoints have one")
     if choice.api_key_env:
         check_key_variable(choice.api_key_env)
@@ -183,7 +243,39 @@ def _exists(root: Path, module: str) -> bool:
     return not (root / top).is_dir() and any(finder.find_spec(top, None) for finder in sys.meta_path)
 
 
-def _endpoint(choice: AgentChoice) -> NewAgent:
+def adapter_of_command(text: str) -> str:
+    """Return the adapter in `ADAPTER:COMMAND`; empty for other texts, such as the target of a Python agent."""
+    return "" if is_target(text) or is_url(text) else named_adapter(text, "command")
+
+
+def _described(table: str, settings: Mapping[str, object], root: Path) -> NewAgent:
+    """Return an agent, which is asked what it offers if it cannot answer any question."""
+    bound = Settings.model_validate({"subjects": {_NAME: settings}}).subjects[_NAME]
+    if not bound.is_described:
+        return NewAgent(_NAME, table)
+    offer = ask_offer(bound, root)
+    note = f"{offer.text[:1].upper()}{offer.text[1:]}; the tests call them, with the effects that this has"
+    return NewAgent(_NAME, table, note=note, inputs=offer.inputs)
+
+
+def ask_offer(settings: SubjectSettings, root: Path) -> Description:
+    """Return what a described agent offers; raise SubjectError or UsageError if it does not say that in time."""
+    return run_to_end(_offer_of(cast("DescribedSubject", bind(settings, root=root))))
+
+
+async def _offer_of(subject: DescribedSubject) -> Description:
+    try:
+        async with asyncio.timeout(limits.DOCTOR_SECONDS):
+            return await subject.describe()
+    except TimeoutError:
+        raise UsageError(f"the agent did not say within {limits.DOCTOR_SECONDS:g} s what it can be asked") from None
+
+
+def _endpoint(choice: AgentChoice, root: Path) -> NewAgent:
+    if settings := named_settings(choice.url, api_key_env=choice.api_key_env, option="--agent"):
+        if choice.model:
+            raise UsageError(f"--model is for URLs of endpoints, not for the adapter {settings['adapter']}")
+        return _described(_table(**settings), settings, root)
     check_url(choice.url, option="--url")
     keys = chat_settings(choice.url, model=choice.model, api_key_env=choice.api_key_env)
     if not keys:
@@ -206,11 +298,11 @@ def _split(command: str) -> list[str]:
 
 
 def _adk_module(root: Path) -> str:
-    """Return the module of an ADK agent in the folder, empty if there is none: `root_agent` in an `agent.py`."""
+    """Return the package of an ADK agent in the folder, empty if there is none: one with an agent in `agent.py`."""
     for path in sorted(_shallow(root)):
         *folders, name = path.relative_to(root).parts
         if name == _ADK_FILE and folders and all(map(str.isidentifier, folders)) and _ROOT_AGENT.search(_read(path)):
-            return ".".join((*folders, "agent"))
+            return ".".join(folders)
     return ""
 
 

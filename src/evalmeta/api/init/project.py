@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import tomllib
 from importlib import resources
@@ -9,13 +10,24 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from evalmeta.api.init.agents import AgentChoice, NewAgent, check_choice, new_agent, unconnected_agents
-from evalmeta.errors import EvalmetaError, UsageError
+from evalmeta.api.discovery import find_tests
+from evalmeta.api.endpoints import is_url, named_settings
+from evalmeta.api.init.agents import (
+    AgentChoice,
+    NewAgent,
+    adapter_of_command,
+    check_choice,
+    new_agent,
+    real_agents,
+    script_agents,
+)
+from evalmeta.errors import EvalmetaError, NotFound, UsageError
 from evalmeta.formats.baseline import read_baseline
+from evalmeta.formats.files import kind_of_file
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import TOPIC
 from evalmeta.model.registry import EVALUATION_DEFINITION, NEWEST_API_VERSION, PARAMETER_API_VERSION
-from evalmeta.package.agent_files import NO_AGENTS, ProjectAgents, find_agents
+from evalmeta.package.agent_files import NO_AGENTS, ProjectAgents, find_agents, find_scripts
 from evalmeta.package.files import read_file, shown, write_below
 from evalmeta.package.folders import files_below, target_path
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, Project, find_project, has_project, version_in_force
@@ -26,6 +38,7 @@ from evalmeta.xmlio.definitions import write_definition
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import SubjectSettings
 
 
@@ -54,6 +67,7 @@ _SAMPLE: Final = AgentChoice()
 _TESTS: Final = ("answers", "conversation")
 _PROPOSED: Final = "Proposed from the topics in the project: replace each utterance with what users say"
 _PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
+_OWN_FORMATS: Final = frozenset({"definition", "testspec", "csv", None})
 _IGNORED: Final = f"{STATE_FOLDER}/\n"
 # Where the workflows write reports.
 _CI_IGNORED: Final = "results/\n"
@@ -94,38 +108,51 @@ def init_project(
     """Write the files of a new project, and return what was done; existing files are never overwritten.
 
     A folder inside a Salesforce DX project stands for the project. Without a choice, the agent is the one in the folder
-    or a sample, and in a Salesforce DX project a double of each agent that its files name.
+    or a sample. In a Salesforce DX project, they are those in Agent Script, and a double of each other agent that its
+    files name.
     """
+    if is_url(choice.target) and not choice.url:
+        choice = choice._replace(target="", url=choice.target)
+    elif adapter_of_command(choice.target) and not choice.command:
+        choice = choice._replace(target="", command=choice.target)
     check_choice(choice)
     root, is_dx = _root_of(folder, is_dx=is_dx)
     settings = root / SETTINGS_FILE
     subjects = load_settings(settings).subjects if settings.is_file() else {}
     real = find_agents(root) if is_dx else NO_AGENTS
-    if bound := _bound_name(subjects, choice):
+    if choice.is_for_scripts:
+        agent = script_agents(find_scripts(root) if is_dx else [], choice)
+    elif bound := _bound_name(subjects, choice):
         agent = NewAgent(bound, "")
     elif names := real.names if choice == _SAMPLE else []:
-        agent = unconnected_agents(names)
+        agent = real_agents(names, _bundled(root))
     else:
         agent = new_agent(root, choice)
         name = _api_name(real, agent) if is_dx else agent.name
         agent = agent._replace(name=f"{name}_2" if name in subjects else name)
     # A spec can name a Python agent that the existing settings do not bind.
-    is_unbound = settings.is_file() and not bound
+    is_unbound = settings.is_file() and agent.settings != ""
     subject = choice.target if is_unbound and choice.target else agent.name
-    is_real = choice == _SAMPLE and bool(real.names)
+    is_real = choice.is_for_scripts or (choice == _SAMPLE and bool(real.names))
     tests = list(
         _proposals(root, real) if is_real else _definitions(root, agent) if is_dx else _specs(root, agent, subject)
     )
     ignored = f"{_IGNORED}{_CI_IGNORED if ci else ''}"
     files = [*_project_files(root, agent, ignored, is_dx=is_dx), *tests]
-    # Tests of real agents may be anywhere in the project.
-    paths = () if is_real else _test_paths(root, [test.path for test in tests])
+    # Tests of real agents, and those that are there already, may be anywhere in the project.
+    paths = () if is_real or (not is_dx and _has_tests(root)) else _test_paths(root, [test.path for test in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
     done = tuple(map(written, files, [root] * len(files)))
     kept = [] if choice == _SAMPLE else [file.path for file in done if file.state == "Kept"]
     notes = (agent.note, *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"))
     return NewProject(root, agent.name, done, paths, tuple(filter(None, notes)), is_dx)
+
+
+def _bundled(root: Path) -> set[str]:
+    """Return the agents whose Agent Script runs in a project, by their names."""
+    folders = find_project(root).package_directories if (root / PROJECT_FILE).is_file() else ()
+    return {name for folder in folders if folder.is_dir() for name in find_scripts(folder)}
 
 
 def _kept_note(path: Path, subject: str) -> str:
@@ -157,7 +184,9 @@ def _bound_name(subjects: Mapping[str, SubjectSettings], choice: AgentChoice) ->
     """Return the name of the chosen agent in existing settings; empty if they do not bind it."""
     if choice == _SAMPLE:
         return next(iter(subjects), "")
-    wanted = {choice.target, choice.url, choice.command} - {""}
+    named = named_settings(choice.url, api_key_env=None, option="--agent").get("url", "")
+    command = choice.command.removeprefix(f"{adapter_of_command(choice.command)}:")
+    wanted = {choice.target, choice.url, command, named} - {""}
     for name, subject in subjects.items():
         keys = subject.model_dump()
         if wanted & {keys.get("target"), keys.get("url"), shlex.join(keys.get("command", ()))}:
@@ -180,14 +209,25 @@ def _project_files(root: Path, agent: NewAgent, ignored: str, *, is_dx: bool) ->
     yield NewFile(root / SETTINGS_FILE, _filled("settings", name=agent.name, lines=lines), missing=table)
     if agent.template:
         yield NewFile(root / agent.path, _filled(agent.template, **dict(agent.values)))
+    yield from (NewFile(root / path, content) for path, content in agent.files)
     yield NewFile(root / ".gitignore", f"# State and results of evalmeta\n{ignored}")
 
 
 def _specs(root: Path, agent: NewAgent, subject: str) -> Iterator[NewFile]:
     kind = "sample" if agent.is_sample else "own"
     folder = root / _tests_folder(root)
+    if agent.inputs:
+        cases = "".join(map(_call_case, agent.inputs))
+        yield NewFile(folder / "calls.yaml", _filled("own_calls", name=subject, cases=cases.rstrip("\n")))
+        return
     for test in _TESTS:
         yield NewFile(folder / f"{test}.yaml", _filled(f"{kind}_{test}", name=subject))
+
+
+def _call_case(inputs: JsonObject) -> str:
+    """Return a test case for a call of a tool that must not end in an error."""
+    tool = json.dumps(inputs.get("tool"))
+    return f"- input: {json.dumps(inputs, ensure_ascii=False)}\n  actions: [{{name: {tool}, error: false}}]\n"
 
 
 def _tests_folder(root: Path) -> str:
@@ -243,6 +283,16 @@ def _definition_path(root: Path, project: Project | None, test: str) -> Path:
         return target_path(project, EVALUATION_DEFINITION, test)
     kind = EVALUATION_DEFINITION
     return root / _DX_FOLDER / "main" / "default" / kind.directory / f"{test}.{kind.suffix}-meta.xml"
+
+
+def _has_tests(root: Path) -> bool:
+    """Return whether a folder has tests in the format of another tool, such as eval sets of ADK."""
+    try:
+        found = find_tests([root]).paths if root.is_dir() else []
+    except NotFound:
+        return False
+    kinds = (kind_of_file(path) for path in found)
+    return any(kind is not None and kind.format not in _OWN_FORMATS for kind in kinds)
 
 
 def _test_paths(root: Path, tests: list[Path]) -> tuple[str, ...]:

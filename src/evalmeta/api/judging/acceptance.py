@@ -6,19 +6,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
 from evalmeta.api.files import validate_and_read
+from evalmeta.api.judging.accepted_calls import accepting_calls
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.api.runs.finding import run_id_of
-from evalmeta.errors import Conflict, InvalidMetadata, NotFound, Suggestion, UsageError
-from evalmeta.formats.expectation_edits import find_expectation, is_only_change, read_evaluation, replace_value
+from evalmeta.errors import Conflict, FormatError, InvalidMetadata, NotFound, Suggestion, UsageError
+from evalmeta.formats.expectation_edits import (
+    check_unchanged,
+    find_expectation,
+    is_only_change,
+    read_evaluation,
+    replace_calls,
+    replace_value,
+)
 from evalmeta.model.aggregation import NamedResult, named_results, results_called, shown_names
 from evalmeta.model.checks import WHOLE_ANSWERS
 from evalmeta.model.expectations import ACTIONS, OPERATORS, OUTCOME, TOPIC, canonical_name
@@ -26,10 +35,15 @@ from evalmeta.model.registry import type_of_run
 from evalmeta.model.run import CaseResult, Run, TestResult, Verdict
 from evalmeta.package.files import parse_file_name, read_file, shown, write_below
 from evalmeta.package.folders import find_components
+from evalmeta.report.details import exchange_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evalmeta.formats.expectation_edits import ExpectationPlace
+    from evalmeta.model.evaluation import Evaluation
+    from evalmeta.model.generated_data import Action
+    from evalmeta.model.json_value import JsonObject
     from evalmeta.package.project import Project
 
 
@@ -153,19 +167,66 @@ def propose(
     position = _choose(run, cases, expectation, turn).position
     results = ((case.iteration, result) for case in cases for result in named_results(case))
     chosen = _agreed(run, {iteration: result for iteration, result in results if result.position == position})
-    path, answer = _file_of(project, run), chosen.result.actual
-    before = _read(path)
+    path = _file_of(project, run)
+    before, notes = _read(path), list[str]()
     evaluation = read_evaluation(path, before)
     place = find_expectation(evaluation, cases[0], chosen, label=shown(path))
-    after = replace_value(path, before, place, answer)
-    if not is_only_change(evaluation, read_evaluation(path, after), place, answer):
-        message = f"{shown(path)} cannot be changed at this place alone"
-        raise UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
+    if "calls" in place.expectation.terms:
+        after = _with_calls(path, before, evaluation, place, cases, chosen, notes)
+    else:
+        check_unchanged(place, cases[0], chosen, label=shown(path))
+        after = replace_value(path, before, place, chosen.result.actual)
+        if not is_only_change(evaluation, read_evaluation(path, after), place, chosen.result.actual):
+            raise _not_alone(path)
     noun = _NOUNS.get(canonical_name(chosen.result.name), "value")
     what = f"Case {number} of {run.definition} would expect the {noun} of run {run.id}"
     if place.case.review:
         what += " and would still be marked for review"
+    what = "; ".join((what, *notes))
     return Proposal(path, before, after, _diff(path, before, after), what)
+
+
+def _with_calls(
+    path: Path,
+    before: bytes,
+    evaluation: Evaluation,
+    place: ExpectationPlace,
+    cases: Sequence[CaseResult],
+    chosen: NamedResult,
+    notes: list[str],
+) -> bytes:
+    """Return the bytes of a test spec that expects the calls of an answer; add to `notes` what it does not expect."""
+    made, *others = (_calls_made(case, chosen) for case in cases)
+    if any(_compared(other) != _compared(made) for other in others):
+        # Their texts are shortened.
+        listed = " or ".join(str(case.iteration) for case in cases[:_SHOWN_ANSWERS])
+        message = "the iterations have different calls"
+        raise UsageError(message, actions=[f"Choose one with --iteration, such as {listed}."])
+    expected = cast("list[JsonObject]", place.expectation.terms["calls"])
+    calls = accepting_calls(expected, made, notes)
+    is_accepted = [call.kept for call in calls] == [*range(len(expected))]
+    check_unchanged(place, cases[0], chosen, label=shown(path), is_accepted=is_accepted)
+    after = replace_calls(path, before, place, calls)
+    with suppress(FormatError):
+        now = read_evaluation(path, after)
+        if is_only_change(evaluation, now, place, "", calls=[call for call, _ in calls]):
+            return after
+    raise _not_alone(path)
+
+
+def _not_alone(path: Path) -> UsageError:
+    message = f"{shown(path)} cannot be changed at this place alone"
+    return UsageError(message, actions=[f"Edit {shown(path)} with a text editor."])
+
+
+def _calls_made(case: CaseResult, chosen: NamedResult) -> tuple[Action, ...]:
+    """Return the calls in the turn that a result judges."""
+    generated = exchange_of(case, chosen.result).generated
+    return (generated.actions if generated else None) or ()
+
+
+def _compared(calls: Sequence[Action]) -> list[Action]:
+    return [replace(call, latency_ms=None) for call in calls]
 
 
 def write(proposal: Proposal) -> None:
