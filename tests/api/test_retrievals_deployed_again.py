@@ -19,6 +19,7 @@ from evalmeta.api.packages import pack_folder
 from evalmeta.api.retrievals import PackageFile, retrieve, retrieve_package
 from evalmeta.client import metadata
 from evalmeta.errors import InvalidMetadata
+from evalmeta.model.bundle_content import join_files
 from evalmeta.model.registry import TYPES
 from evalmeta.package.archive import build_zip
 from evalmeta.package.project import find_project
@@ -32,9 +33,11 @@ from strategies import documents
 
 if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import MetadataType
     from evalmeta.package.project import Project
 
 DX: Final = '{{"packageDirectories": [{{"path": "force-app"}}], "sourceApiVersion": "{}"}}'
+SCRIPT: Final = 'config:\n    agent_name: "Desk"\nstart_agent desk:\n    description: "answers"\n'
 FORMATS = st.sampled_from(["plain", "61.0", "63.0", "66.0"])
 
 
@@ -52,9 +55,20 @@ def stored(project: Project, texts: list[str]) -> None:
     """Puts definitions into the project's org without checking them, as another org may have them."""
     with open_database(project.store) as database:
         for row in TYPES:
-            ours = {f"T{place}": text.encode() for place, text in enumerate(texts) if f"<{row.name}" in text}
+            ours = {
+                f"T{place}": _content(row, f"T{place}", text)
+                for place, text in enumerate(texts)
+                if f"<{row.name}" in text
+            }
             if ours:
                 Components(database).save(row, ours, now=time.time(), by="005000000000001AAA")
+
+
+def _content(row: MetadataType, full_name: str, text: str) -> bytes:
+    if not row.is_bundle:
+        return text.encode()
+    script, metadata_file = row.bundle_files(full_name)
+    return join_files({script: SCRIPT.encode(), metadata_file: text.encode()})
 
 
 async def deploy_again(connection: Connection, project: Project) -> None:

@@ -77,7 +77,7 @@ def test_a_date_that_is_not_known_is_looked_up_and_remembered(project: Project) 
     async def run() -> dict[str, Synced]:
         async with connect(project) as connection:
             with tracking_of(project, connection) as tracking:
-                await compare_components(connection, tracking, KIND, find_components(project))
+                await compare_components(connection, project, tracking, KIND, find_components(project))
                 return tracking.load(KIND.name)
 
     assert [each.modified for each in asyncio.run(run()).values()] == [date]

@@ -9,7 +9,8 @@ import pytest
 
 from evalmeta import evaluate
 from evalmeta.api.trace_tests import propose_tests
-from evalmeta.api.traces import import_traces
+from evalmeta.api.traces import import_traces, write_recordings
+from evalmeta.errors import FormatError
 from evalmeta.model.generated_data import Action
 
 if TYPE_CHECKING:
@@ -67,3 +68,13 @@ def test_a_conversation_ends_before_a_turn_that_no_test_can_ask() -> None:
     proposed = propose_tests(turns, dict(enumerate(turns, 1)))
     whys = [left.why for left in proposed.left_out]
     assert (proposed.turns, whys) == (1, ["its answer is unknown", "an earlier turn of its conversation is left out"])
+
+
+def test_a_trace_that_is_not_whole_becomes_no_test_and_no_recorded_answer(tmp_path: Path) -> None:
+    whole = turn_with({})
+    partial = whole._replace(is_whole=False, trace_id="0" * 32, session="")
+    proposed = propose_tests([whole, partial], {1: whole, 2: partial})
+    assert [(turn.trace_id, turn.why) for turn in proposed.left_out] == [("0" * 32, "its trace is incomplete")]
+    assert write_recordings(tmp_path / "recordings.jsonl", [whole, partial]) == 1
+    with pytest.raises(FormatError, match="no whole trace"):
+        write_recordings(tmp_path / "other.jsonl", [partial])

@@ -91,7 +91,7 @@ def pack_project(
     else:
         warnings = check_components(project, components, find_unchanged=partial(find_unchanged, project, connection))
     version = components.api_version if newest is None else min(components.api_version, newest)
-    package = _packed(replace(components, api_version=version), destructive)
+    package = _packed(project, replace(components, api_version=version), destructive)
     messages = (*lowered_version(components.api_version, version), *package.messages)
     return replace(package, warnings=(*package.warnings, *warnings), messages=messages)
 
@@ -128,7 +128,7 @@ def build_package(
     components = resolve(project, selection, api_version=api_version, may_be_empty=bool(destructive))
     if not (components.components or destructive):
         raise NotFound(f"{shown(project.root)} has no components in it.")
-    package = _packed(components, destructive)
+    package = _packed(project, components, destructive)
     return BuiltPackage(
         path,
         put_file(path, package.zip_file),
@@ -164,19 +164,27 @@ def lowered_version(wanted: ApiVersion | None, used: ApiVersion) -> tuple[str, .
     return (f"API version {used} is used instead of {wanted}: the org has no newer one",)
 
 
-def _packed(components: ComponentSet, destructive: Mapping[str, Path] | None) -> DeployPackage:
+def _packed(project: Project, components: ComponentSet, destructive: Mapping[str, Path] | None) -> DeployPackage:
     deletions: dict[str, bytes] = {}
     warnings = [*components.warnings]
+    messages: list[str] = []
     for name, path in (destructive or {}).items():
         manifest, found = read_manifest(path, destructive=True)
         # Types that evalmeta does not handle are left out; any other manifest keeps its bytes.
         deletions[name] = write_manifest(manifest) if found else bytes_of(path)
         warnings += found
-    entries = list(package_entries(components, deletions))
+    entries: list[tuple[str, bytes | Path]] = []
+    for name, source in package_entries(components, deletions):
+        if isinstance(source, bytes) or not project.replacements.rows_for(source):
+            entries.append((name, source))
+            continue
+        replaced = project.replacements.replace_in(source, read_file(source))
+        entries.append((name, replaced.content))
+        messages += replaced.messages
     zip_file = build_zip(entries)
-    messages = near_limits(zipped=len(zip_file), entries=len(entries))
+    messages += near_limits(zipped=len(zip_file), entries=len(entries))
     return DeployPackage(
-        zip_file, components.components, destructive or {}, warnings=tuple(warnings), messages=messages
+        zip_file, components.components, destructive or {}, warnings=tuple(warnings), messages=tuple(messages)
     )
 
 

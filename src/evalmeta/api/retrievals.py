@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.packages import lowered_version, manifest_of_everything, refuse_missing
@@ -11,26 +11,30 @@ from evalmeta.api.sync import Fetched, fetched_from, refuse_changed_files, remem
 from evalmeta.client import metadata
 from evalmeta.model.registry import Manifest, parse_api_version
 from evalmeta.package.archive import read_zip
+from evalmeta.package.components import files_at
 from evalmeta.package.files import (
     ComponentFile,
     parse_file_name,
     put_file,
     put_folder,
+    read_file,
     shown,
     state_of,
     sweep_unfinished,
     target_below,
     write_files,
 )
-from evalmeta.package.folders import FORCEIGNORE_FILE, find_components, read_forceignore, target_path
+from evalmeta.package.folders import BUNDLE_FILES, FORCEIGNORE_FILE, find_components, read_forceignore, target_path
 from evalmeta.package.project import Project, version_in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.client.connection import Connection
+    from evalmeta.model.registry import Component
     from evalmeta.package.files import FileState
+    from evalmeta.package.folders import ForceIgnore
     from evalmeta.protocol.metadata_api import RetrieveResult
 
 
@@ -104,29 +108,31 @@ async def retrieve(
     # Git keeps no empty folders, so a new project may not have its package directories yet.
     there = tuple(directory for directory in project.package_directories if directory.exists())
     components = find_components(replace(project, package_directories=there))
-    paths = {component.key.casefold(): component.path for component in components}
+    local = {component.key.casefold(): component for component in components}
     ignore = read_forceignore(project.root)
-    received = [_incoming(project, fetched, paths) for fetched in fetched_from(result)]
-    incoming = [arrived for arrived in received if not ignore.ignores(arrived[1])]
-    ignored = [shown(path) for _, path, _ in received if ignore.ignores(path)]
+    received = [_incoming(project, fetched, local, ignore) for fetched in fetched_from(result)]
+    incoming = [arrived for arrived in received if arrived.files]
+    ignored = [shown(path) for arrived in received for path in arrived.ignored]
     with tracking_of(project, connection) as tracking:
         if not ignore_conflicts:
-            refuse_changed_files(tracking, [(fetched, path) for fetched, path, state in incoming if state == "Changed"])
-        for _, path, _ in incoming:
+            overwritten = [
+                (arrived.fetched, arrived.local) for arrived in incoming if arrived.changed and arrived.local
+            ]
+            refuse_changed_files(project, tracking, overwritten)
+        for path in (path for arrived in incoming for path in arrived.files):
             target_below(project.root, path, called="the project")
-        for folder in {path.parent for _, path, _ in incoming}:
-            sweep_unfinished(folder, lambda name: parse_file_name(name) is not None)
-        changed = [(path, fetched.content) for fetched, path, state in incoming if state != "Unchanged"]
+        for folder in {path.parent for arrived in incoming for path in arrived.files}:
+            sweep_unfinished(folder, lambda name: parse_file_name(name) is not None or name.endswith(BUNDLE_FILES))
+        changed = [(path, arrived.files[path]) for arrived in incoming for path in arrived.changed]
+        lost = [message for path, _ in changed for message in _lost(project, path)]
         written: set[Path] = set()
         try:
             written.update(write_files(project.root, changed))
         finally:
-            remember_fetched(
-                tracking, [fetched for fetched, path, state in incoming if state == "Unchanged" or path in written]
-            )
+            remember_fetched(tracking, [arrived.fetched for arrived in incoming if written.issuperset(arrived.changed)])
     unwritten = (f"{file} was not written: {FORCEIGNORE_FILE} matches it" for file in ignored)
-    messages = (*lowered, *(message.problem for message in result.messages), *unwritten)
-    files = tuple(ComponentFile(state, fetched.full_name, shown(path)) for fetched, path, state in incoming)
+    messages = (*lowered, *(message.problem for message in result.messages), *unwritten, *lost)
+    files = tuple(ComponentFile(arrived.state, arrived.fetched.full_name, shown(arrived.path)) for arrived in incoming)
     return Retrieval(result.id, files, messages)
 
 
@@ -167,7 +173,52 @@ async def _refuse_nothing(connection: Connection, wanted: Manifest, result: Retr
         await refuse_missing(connection, wanted)
 
 
-def _incoming(project: Project, fetched: Fetched, paths: Mapping[str, Path]) -> tuple[Fetched, Path, FileState]:
-    known = paths.get(f"{fetched.type.name}:{fetched.full_name}".casefold())
-    path = known or target_path(project, fetched.type, fetched.full_name)
-    return fetched, path, state_of(path, fetched.content)
+class _Incoming(NamedTuple):
+    """A component that an org sent, and what it does to the component of the project with its path.
+
+    `files` are those to have in the project, without those that `.forceignore` ignores, and `changed` those to write.
+    """
+
+    fetched: Fetched
+    local: Component | None
+    path: Path
+    files: Mapping[Path, bytes]
+    changed: Sequence[Path]
+    ignored: Sequence[Path]
+
+    @property
+    def state(self) -> FileState:
+        """Return what is done to the component."""
+        if not self.changed:
+            return "Unchanged"
+        return "Changed" if self.local else "Created"
+
+
+def _incoming(project: Project, fetched: Fetched, local: Mapping[str, Component], ignore: ForceIgnore) -> _Incoming:
+    ours = local.get(f"{fetched.type.name}:{fetched.full_name}".casefold())
+    path = ours.path if ours else target_path(project, fetched.type, fetched.full_name)
+    # Files of the project keep the case of their names.
+    known = {str(file).casefold(): file for file in (ours.files if ours else ())}
+    arrived = files_at(path, fetched.type, fetched.content)
+    files = {known.get(str(file).casefold(), file): content for file, content in arrived.items()}
+    ignored = [file for file in files if ignore.ignores(file)]
+    wanted = {file: content for file, content in files.items() if file not in ignored}
+    changed = [file for file, content in wanted.items() if _differs(project, file, content)]
+    return _Incoming(fetched, ours, path, wanted, changed, ignored)
+
+
+def _differs(project: Project, path: Path, content: bytes) -> bool:
+    state = state_of(path, content)
+    if state == "Changed" and project.replacements.rows_for(path):
+        # The placeholders stay in a file from which the org has exactly this content.
+        return project.replacements.content_to_send(path) != content
+    return state != "Unchanged"
+
+
+def _lost(project: Project, path: Path) -> Iterator[str]:
+    """Yield a message if a retrieve overwrites placeholders in a file."""
+    if not path.exists():
+        return
+    if placeholders := project.replacements.placeholders_in(path, read_file(path)):
+        texts = ", ".join(map(repr, placeholders))
+        yield f"{shown(path)} had {texts}, which the org's text overwrote: write it again before you commit the file"

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
 from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
-from evalmeta.model.registry import DESTRUCTIVE_FILES, PACKAGE_FILE, ComponentSet, parse_api_version, supported_part
-from evalmeta.package.archive import manifest_of
-from evalmeta.package.files import (
+from evalmeta.model.registry import (
+    DESTRUCTIVE_FILES,
     META_XML_SUFFIX,
-    ComponentFile,
-    entry_name,
-    read_file,
-    shown,
-    slash_hint,
-    state_of,
-    write_below,
+    PACKAGE_FILE,
+    ComponentSet,
+    names_by_type,
+    parse_api_version,
+    supported_part,
 )
+from evalmeta.package.archive import manifest_of
+from evalmeta.package.components import entries_of, entry_name
+from evalmeta.package.files import ComponentFile, shown, slash_hint, state_of, write_below
 from evalmeta.package.folders import (
     ForceIgnore,
     component_files,
@@ -30,14 +31,15 @@ from evalmeta.package.folders import (
     read_forceignore,
 )
 from evalmeta.package.project import Project, api_version_of, find_project, version_in_force
-from evalmeta.package.selection import Selection, choose, components_named, components_under, parse_members
+from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements
+from evalmeta.package.selection import Selection, choose, components_named, components_under, local_name, parse_members
 from evalmeta.package.selection import resolve as resolve_components
 from evalmeta.validation.validator import validate_manifest
 from evalmeta.xmlio.definitions import index_members, write_manifest
 from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.problem import Problem
     from evalmeta.model.registry import ApiVersion, Component, Manifest
@@ -133,6 +135,7 @@ def _chosen_by(project: Project, files: Sequence[Component], path: Path) -> tupl
     choice = choose(
         files,
         manifest,
+        namespace=project.namespace,
         manifest_path=Path(label),
         locate=index_members(read_xml(data, label=label)),
         may_be_empty=is_beside_deletions(path),
@@ -159,7 +162,11 @@ def _resolve_manifest(
 
 
 def _chosen(project: Project, components: tuple[Component, ...], selection: Selection) -> tuple[Component, ...]:
-    patterns = parse_members(selection.metadata)
+    names = names_by_type(components)
+    patterns = tuple(
+        pattern._replace(name=local_name(pattern.name, names.get(pattern.type.name, ()), project.namespace))
+        for pattern in parse_members(selection.metadata)
+    )
     if selection.source_dirs:
         return components_under(project, components, selection.source_dirs)
     where = "the project" if Path.cwd().is_relative_to(project.root) else shown(project.root)
@@ -168,11 +175,12 @@ def _chosen(project: Project, components: tuple[Component, ...], selection: Sele
     except NotFound as error:
         keys, ignore = set(map(str, patterns)), read_forceignore(project.root)
         named = [file for file in component_files(project, ForceIgnore(project.root)) if file.key in keys]
-        lines = [(file, line) for file in named if (line := ignore.find_line(file.path))]
+        lines = [(file, line) for file in named if (line := ignore.find_line(file.path, is_folder=file.type.is_bundle))]
         hints = [f"{shown(file.path)} is ignored by {line}." for file, line in lines]
         raise NotFound(str(error), actions=[*hints, *error.actions]) from None
 
 
+_REPLACE_VARIABLE: Final = "SF_APPLY_REPLACEMENTS_ON_CONVERT"
 _SHOWN_FILES: Final = 20
 _SOURCE_FOLDER: Final = Path("main/default")
 
@@ -185,13 +193,22 @@ def convert_source(
     api_version: ApiVersion | None = None,
     overwrite: bool = False,
 ) -> tuple[ComponentFile, ...]:
-    """Write the selected components to a folder in metadata format, with a package.xml."""
+    """Write the selected components to a folder in metadata format, with a package.xml.
+
+    As in the sf CLI, nothing is replaced in them unless SF_APPLY_REPLACEMENTS_ON_CONVERT is true.
+    """
     chosen = resolve(project, selection, api_version=api_version)
     if not chosen.components:
         raise NotFound(f"{shown(project.root)} has no components in it.")
     manifest = write_manifest(manifest_of(chosen.components, chosen.api_version))
-    targets: dict[Path, Component | bytes] = {Path(entry_name(component)): component for component in chosen.components}
-    return _write(output_dir, {Path(PACKAGE_FILE): manifest, **targets}, overwrite=overwrite)
+    components = {
+        Path(entry): _Source(component.full_name, path)
+        for component in chosen.components
+        for entry, path in entries_of(component)
+    }
+    targets = {Path(PACKAGE_FILE): _Source("", manifest), **components}
+    replacements = project.replacements if os.environ.get(_REPLACE_VARIABLE) == "true" else NO_REPLACEMENTS
+    return _write(output_dir, targets, overwrite=overwrite, replacements=replacements)
 
 
 def convert_metadata(
@@ -217,13 +234,23 @@ def convert_metadata(
     else:
         default = Path()
     paths = _existing_paths(output_dir)
-    targets: dict[Path, Component | bytes] = {
-        paths.get(
-            component.key.casefold(), default / _SOURCE_FOLDER / f"{entry_name(component)}{META_XML_SUFFIX}"
-        ): component
+    targets = {
+        target: _Source(component.full_name, file)
         for component in chosen
+        for target, file in _source_files(component, paths, default)
     }
     return _write(output_dir, targets, overwrite=overwrite)
+
+
+def _source_files(component: Component, paths: Mapping[str, Path], default: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield where the files of a component belong in source format, each with the file to read."""
+    name = entry_name(component.type, component.full_name)
+    usual = default / _SOURCE_FOLDER / (name if component.type.is_bundle else f"{name}{META_XML_SUFFIX}")
+    path = paths.get(component.key.casefold(), usual)
+    if component.type.is_bundle:
+        yield from ((path / file.relative_to(component.path), file) for file in component.files)
+    else:
+        yield path, component.path
 
 
 def _dx_project() -> Project:
@@ -249,29 +276,40 @@ def _existing_paths(output_dir: Path) -> Mapping[str, Path]:
     return {component.key.casefold(): component.path.relative_to(folder) for component in inside}
 
 
+class _Source(NamedTuple):
+    """What to write: the content or the file that has it, of a component or without a name for a manifest."""
+
+    full_name: str
+    content: bytes | Path
+
+
 def _write(
-    output_dir: Path, targets: Mapping[Path, Component | bytes], *, overwrite: bool
+    output_dir: Path, targets: Mapping[Path, _Source], *, overwrite: bool, replacements: Replacements = NO_REPLACEMENTS
 ) -> tuple[ComponentFile, ...]:
-    states = {target: state_of(output_dir / target, _content(source)) for target, source in targets.items()}
+    read = partial(_content, replacements)
+    states = {target: state_of(output_dir / target, read(source)) for target, source in targets.items()}
     changed = [target for target, state in states.items() if state == "Changed"]
     if changed and not overwrite:
         raise _refused([shown(output_dir / target) for target in changed])
-    return tuple(_written(output_dir, targets, states))
+    return tuple(_written(output_dir, targets, states, read))
 
 
 def _written(
-    output_dir: Path, targets: Mapping[Path, Component | bytes], states: Mapping[Path, FileState]
+    output_dir: Path,
+    targets: Mapping[Path, _Source],
+    states: Mapping[Path, FileState],
+    read: Callable[[_Source], bytes],
 ) -> Iterator[ComponentFile]:
     root = Path(os.path.realpath(output_dir))
     for target, source in targets.items():
         if states[target] != "Unchanged":
-            write_below(root, root / target, _content(source), durable=False)
-        full_name = "" if isinstance(source, bytes) else source.full_name
-        yield ComponentFile(states[target], full_name, shown(output_dir / target))
+            write_below(root, root / target, read(source), durable=False)
+        yield ComponentFile(states[target], source.full_name, shown(output_dir / target))
 
 
-def _content(source: Component | bytes) -> bytes:
-    return source if isinstance(source, bytes) else read_file(source.path)
+def _content(replacements: Replacements, source: _Source) -> bytes:
+    content = source.content
+    return content if isinstance(content, bytes) else replacements.content_to_send(content)
 
 
 def _refused(files: list[str]) -> UsageError:

@@ -12,7 +12,6 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -33,7 +32,6 @@ from evalmeta.store.sqlite import make_state_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from types import ModuleType
 
     from evalmeta.org.serving.endpoint import Endpoint
     from evalmeta.package.project import Project
@@ -61,12 +59,14 @@ class ServerStatus:
 
 def start_server(project: Project, module: str, endpoint: Endpoint) -> Server:
     """Start a process that serves the project's org with a module; return the server when it answers."""
-    server = server_module()
+    from evalmeta.org.serving.server import check
+    from evalmeta.org.serving.sockets import listen
+
     running = read_server(project.state_dir)
     if running:
         raise already_running(running)
-    server.check(endpoint)
-    server.listen(endpoint.host, endpoint.port).close()
+    check(endpoint)
+    listen(endpoint.host, endpoint.port).close()
     open_database(project.store).close()
     output = state_file(project.state_dir, "logs", "server-start.log")
     certificate = endpoint.certificate
@@ -160,18 +160,6 @@ def revoke_token(project: Project, token_id: str) -> None:
     with open_database(project.store) as database:
         if not _org(project, database).users.revoke(token_id, now=time.time()):
             raise NotFound("there is no token with this id", actions=["See their ids: evalmeta org token --list"])
-
-
-def server_module() -> ModuleType:
-    """Return `evalmeta.org.serving.server`; raise UsageError if uvicorn is not installed."""
-    try:
-        import_module("uvicorn")
-    except ImportError:
-        raise UsageError(
-            "serving pages or an org requires uvicorn, which is not installed",
-            actions=["pip install 'evalmeta[server]'"],
-        ) from None
-    return import_module("evalmeta.org.serving.server")
 
 
 def _org(project: Project, database: Database) -> Organization:

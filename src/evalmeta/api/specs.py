@@ -12,7 +12,7 @@ from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_me
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import check_columns
 from evalmeta.formats.files import format_of, read_document
-from evalmeta.formats.registry import Format, format_to_write
+from evalmeta.formats.registry import Format, all_formats, format_to_write
 from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
@@ -143,7 +143,7 @@ def convert_file(
     `columns` are those of `read_source`.
     """
     target_format = format_to_write(target).in_dialect(dialect)
-    written = None if columns else _rewritten(path, target_format, names)
+    written = None if columns else _rewritten(path, target_format, names) or _written_spec(path, target, names)
     if written is None:
         is_metadata, kept_checks = target in {"definition", "testspec"}, target_format.kept_checks
         source = read_source(path, names, needs_subject=is_metadata, kept_checks=kept_checks, columns=columns)
@@ -166,6 +166,15 @@ def _rewritten(path: Path, target: Format, names: DefinitionNames) -> Written | 
     if names != _NO_NAMES and not target.takes_names:
         raise UsageError(f"{label} is a file of {target.name} already, which has no names of definitions")
     return target.rewrite(path, label=label)
+
+
+def _written_spec(path: Path, target: str, names: DefinitionNames) -> Written | None:
+    """Write a file as a test spec, with what definitions cannot express; None for other files and formats."""
+    if target != "testspec":
+        return None
+    label = shown(path)
+    source = all_formats()[format_of(path, label=label, reading=reading_at(path))]
+    return source.write_spec(path, label=label, subject=names.subject_name)
 
 
 def write_converted(path: Path, content: bytes, *, overwrite: bool) -> FileState:

@@ -122,9 +122,9 @@ def check_store(store: Store) -> Iterator[StoreCheck]:
             opened = f"{database.name}, opened in {1000 * (time.monotonic() - begun):.0f} ms"
             yield StoreCheck("store", "ok", f"{opened}, layout {layout_of(store)}")
             if store.url is not None:
-                yield from _check_server(database)
+                yield from check_server(database)
             yield from _check_rows(database)
-            yield from _check_unsent(store)
+            yield from check_unsent(store)
     except EvalmetaError as error:
         yield StoreCheck("store", "error", str(error), " ".join(error.actions))
 
@@ -146,7 +146,8 @@ _REFUSED: Final = """
 """
 
 
-def _check_server(database: Database) -> Iterator[StoreCheck]:
+def check_server(database: Database) -> Iterator[StoreCheck]:
+    """Check the server of a shared store, and what the role may do; yield each result."""
     [row] = database.query(_SERVER)
     version, schema, role, is_unsafe, is_late, is_superuser, may_create, may_copy = row
     yield StoreCheck("server", "ok", f"Postgres {version}, schema {schema}, role {role}")
@@ -202,7 +203,8 @@ def _check_rows(database: Database) -> Iterator[StoreCheck]:
     yield StoreCheck("rows", "ok", f"{count(runs, 'run')} with {count(results, 'result')}{partly}")
 
 
-def _check_unsent(store: Store) -> Iterator[StoreCheck]:
+def check_unsent(store: Store) -> Iterator[StoreCheck]:
+    """Yield a warning if results wait on this machine."""
     run_ids = [path.name.partition("-")[0] for path in spooled_files(store.folder)]
     if run_ids:
         message = f"results of {and_more(run_ids, _SHOWN)} wait on this machine until their store can be reached"

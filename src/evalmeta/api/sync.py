@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.org_targets import EMBEDDED_URL
 from evalmeta.client.metadata import list_components, retrieve
@@ -11,7 +11,8 @@ from evalmeta.errors import Conflict, EvalmetaError, Suggestion
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import TYPES, Manifest, ManifestTypes, SyncState, hash_of, sync_state
 from evalmeta.package.archive import read_zip
-from evalmeta.package.files import parse_safe_file_name, read_file, shown
+from evalmeta.package.components import content_of, contents_in
+from evalmeta.package.files import shown
 from evalmeta.package.folders import list_files
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.store.components import Components, Receipts, Sent, Synced, Tracking, open_receipts, open_tracking
@@ -78,6 +79,13 @@ class ComparedComponent:
         return self.org if self.org.sha256 in known else None
 
 
+class _Known(NamedTuple):
+    """What is remembered of a type's components, by their names in lower case: the common states, and what was sent."""
+
+    base: Mapping[str, Synced]
+    sent: Mapping[str, AbstractSet[bytes]]
+
+
 def tracking_of(project: Project, connection: Connection) -> AbstractContextManager[Tracking]:
     """Open what a project remembers of an org's components."""
     return open_tracking(project.store, root=project.root, org_url=connection.url)
@@ -90,6 +98,7 @@ def receipts_of(project: Project, connection: Connection) -> AbstractContextMana
 
 async def compare_components(
     connection: Connection,
+    project: Project,
     tracking: Tracking,
     kind: MetadataType,
     components: Iterable[Component],
@@ -103,15 +112,14 @@ async def compare_components(
     """
     local, listed, base = _by_name(components), await _list(connection, kind), tracking.load(kind.name)
     keys = {*local, *listed, *base} if only is None else {name.casefold() for name in only}
-    compared = await _compare(
-        connection, kind, keys, local=local, listed=listed, base=base, sent=tracking.sent(kind.name)
-    )
+    known = _Known(base, tracking.sent(kind.name))
+    compared = await _compare(connection, project, kind, keys, local=local, listed=listed, known=known)
     _update(tracking, kind, compared)
     return [component for component in compared if component.local or component.listed]
 
 
 async def find_newer_in_org(
-    connection: Connection, tracking: Tracking, components: Iterable[Component]
+    connection: Connection, project: Project, tracking: Tracking, components: Iterable[Component]
 ) -> list[ComparedComponent]:
     """Return components that changed in the org since both sides had the same, and still differ.
 
@@ -126,9 +134,8 @@ async def find_newer_in_org(
             continue
         listed = await _list(connection, kind)
         keys = {key for key in local.keys() & base.keys() & listed.keys() if not _is_unchanged(listed[key], base[key])}
-        compared = await _compare(
-            connection, kind, keys, local=local, listed=listed, base=base, sent=tracking.sent(kind.name)
-        )
+        known = _Known(base, tracking.sent(kind.name))
+        compared = await _compare(connection, project, kind, keys, local=local, listed=listed, known=known)
         _update(tracking, kind, compared)
         newer += [
             component for component in compared if component.state in {SyncState.CHANGED_IN_ORG, SyncState.CONFLICT}
@@ -147,10 +154,8 @@ async def fetch(connection: Connection, kind: MetadataType, full_names: Sequence
 def fetched_from(result: RetrieveResult) -> Iterator[Fetched]:
     """Yield the components in a retrieve's result, in the order of their names."""
     dates = {(member.type, member.full_name): member.last_modified_date for member in result.file_properties}
-    for entry, content in sorted(read_zip(result.zip_file).items()):
-        if found := parse_safe_file_name(entry.rpartition("/")[2]):
-            kind, full_name = found
-            yield Fetched(kind, full_name, content, dates.get((kind.name, full_name), ""))
+    for (kind, full_name), content in contents_in(read_zip(result.zip_file)).items():
+        yield Fetched(kind, full_name, content, dates.get((kind.name, full_name), ""))
 
 
 async def _list(connection: Connection, kind: MetadataType) -> dict[str, FileProperties]:
@@ -159,15 +164,15 @@ async def _list(connection: Connection, kind: MetadataType) -> dict[str, FilePro
 
 async def _compare(
     connection: Connection,
+    project: Project,
     kind: MetadataType,
     keys: Iterable[str],
     *,
     local: Mapping[str, Component],
     listed: Mapping[str, FileProperties],
-    base: Mapping[str, Synced],
-    sent: Mapping[str, AbstractSet[bytes]],
+    known: _Known,
 ) -> list[ComparedComponent]:
-    keys = sorted(keys)
+    keys, base = sorted(keys), known.base
     org = {key: Synced(_UNREAD, properties.last_modified_date) for key, properties in listed.items()}
     org |= {key: base[key] for key in keys if key in listed and key in base and _is_unchanged(listed[key], base[key])}
     unread = [key for key in keys if key in org and not org[key].sha256 and (key in local or key in base)]
@@ -179,11 +184,11 @@ async def _compare(
             type=kind,
             full_name=listed[key].full_name if key in listed else local[key].full_name if key in local else key,
             local=local.get(key),
-            local_hash=hash_of(read_file(local[key].path)) if key in local else None,
+            local_hash=hash_to_send(project, local[key]) if key in local else None,
             listed=listed.get(key),
             org=org.get(key),
             base=base.get(key),
-            sent=sent.get(key, frozenset()),
+            sent=known.sent.get(key, frozenset()),
         )
         for key in keys
     ]
@@ -213,9 +218,12 @@ def _is_unchanged(listed: FileProperties, base: Synced) -> bool:
     return last is not None and known is not None and last <= known
 
 
-async def refuse_newer_in_org(connection: Connection, tracking: Tracking, components: Iterable[Component]) -> None:
+async def refuse_newer_in_org(
+    connection: Connection, project: Project, tracking: Tracking, components: Iterable[Component]
+) -> None:
     """Refuse a deployment that would overwrite changes in the org."""
-    newer = [component for component in await find_newer_in_org(connection, tracking, components) if component.local]
+    compared = await find_newer_in_org(connection, project, tracking, components)
+    newer = [component for component in compared if component.local]
     if newer:
         changed_here = any(component.state is SyncState.CONFLICT for component in newer)
         problems = [_newer_problem(component, component.local.path) for component in newer if component.local]
@@ -230,9 +238,9 @@ async def refuse_newer_in_org(connection: Connection, tracking: Tracking, compon
         )
 
 
-def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> None:
-    """Refuse a retrieve whose components, here with their files, would overwrite changes in the project."""
-    changed = list(_changed(tracking, incoming))
+def refuse_changed_files(project: Project, tracking: Tracking, incoming: Iterable[tuple[Fetched, Component]]) -> None:
+    """Refuse a retrieve whose components, here with those of the project, would overwrite changes in the project."""
+    changed = list(_changed(project, tracking, incoming))
     if changed:
         problems = [problem for problem, _ in changed]
         changed_there = any(is_conflict for _, is_conflict in changed)
@@ -247,21 +255,23 @@ def refuse_changed_files(tracking: Tracking, incoming: Iterable[tuple[Fetched, P
         )
 
 
-def _changed(tracking: Tracking, incoming: Iterable[tuple[Fetched, Path]]) -> Iterator[tuple[Problem, bool]]:
+def _changed(
+    project: Project, tracking: Tracking, incoming: Iterable[tuple[Fetched, Component]]
+) -> Iterator[tuple[Problem, bool]]:
     """Yield the problem of each changed file, and whether the org's component was changed as well."""
     known = {row.name: (tracking.load(row.name), tracking.sent(row.name)) for row in TYPES}
-    for fetched, path in incoming:
+    for fetched, local in incoming:
         key, org = fetched.full_name.casefold(), hash_of(fetched.content)
         bases, sent = known[fetched.type.name]
         base = org if org in sent.get(key, ()) else bases[key].sha256 if key in bases else None
         if base is None:
             what = "was never deployed or retrieved from here"
-        elif hash_of(read_file(path)) != base:
+        elif hash_to_send(project, local) != base:
             what = f"was changed here {_SINCE}"
         else:
             continue
         is_conflict = base not in {None, org}
-        yield _problem(fetched.type, fetched.full_name, path, f"{what}, and the org's is different"), is_conflict
+        yield _problem(fetched.type, fetched.full_name, local.path, f"{what}, and the org's is different"), is_conflict
 
 
 def _forced(*, is_conflict: bool) -> tuple[str, ...]:
@@ -288,11 +298,19 @@ def _count(problems: Sequence[Problem]) -> str:
 
 
 def find_unchanged(project: Project, connection: Connection, components: Iterable[Component]) -> list[Component]:
-    """Return the components whose files are as the org had them when the project last deployed or retrieved them."""
+    """Return the components whose files are as the org had them when the project last deployed or retrieved them.
+
+    A bundle without the files of its name is not among them: what the org has is a bundle with another name.
+    """
     with tracking_of(project, connection) as tracking:
         known = {row.name: tracking.load(row.name) for row in TYPES}
-    bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in components)
-    return [component for component, base in bases if base and base.sha256 == hash_of(read_file(component.path))]
+    whole = (component for component in components if not component.type.is_bundle or _is_whole(component))
+    bases = ((component, known[component.type.name].get(component.full_name.casefold())) for component in whole)
+    return [component for component, base in bases if base and base.sha256 == hash_to_send(project, component)]
+
+
+def _is_whole(bundle: Component) -> bool:
+    return {file.name for file in bundle.files}.issuperset(bundle.type.bundle_files(bundle.full_name))
 
 
 def states_in_own_org(
@@ -307,7 +325,7 @@ def states_in_own_org(
         return dict.fromkeys(org, SyncState.ONLY_IN_ORG)
     try:
         files = [file for file in list_files(project) if file.type == kind]
-        local = {file.full_name: hash_of(read_file(file.path)) for file in files}
+        local = {file.full_name: _known_hash(project, file) for file in files}
     except (EvalmetaError, OSError):
         local = {}
     with open_tracking(project.store, root=project.root, org_url=EMBEDDED_URL) as tracking:
@@ -322,12 +340,23 @@ def states_in_own_org(
     }
 
 
+def hash_to_send(project: Project, component: Component) -> bytes:
+    """Return the hash of what an org would receive of a component; raise ProjectError if it cannot be known."""
+    return hash_of(content_of(component, read=project.replacements.content_to_send))
+
+
+def _known_hash(project: Project, component: Component) -> bytes:
+    """Return the hash like `hash_to_send`; that of the files themselves if a value in them is not known."""
+    if any(map(project.replacements.problem_of, component.files)):
+        return hash_of(content_of(component))
+    return hash_to_send(project, component)
+
+
 def hashes_of(zip_file: bytes) -> Sent:
     """Return the hashes of the components in a zip to deploy, by type and full name."""
     sent: Sent = {}
-    for entry, content in read_zip(zip_file).items():
-        if found := parse_safe_file_name(entry.rpartition("/")[2]):
-            sent.setdefault(found[0].name, {})[found[1]] = hash_of(content)
+    for (kind, full_name), content in contents_in(read_zip(zip_file)).items():
+        sent.setdefault(kind.name, {})[full_name] = hash_of(content)
     return sent
 
 

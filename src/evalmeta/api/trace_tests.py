@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import orjson
 
+from evalmeta.api.judging.accepted_calls import new_call
 from evalmeta.api.specs import write_converted
 from evalmeta.errors import FormatError, NotFound, UsageError
 from evalmeta.formats.spec_cases import case_of
 from evalmeta.formats.testspec import read_spec
-from evalmeta.formats.yaml_source import is_settled, write_yaml
-from evalmeta.model.expected_values import literal_value
+from evalmeta.formats.yaml_source import write_yaml
 from evalmeta.model.redaction import HIDDEN
 from evalmeta.package.files import shown, state_of
 from evalmeta.report.text import count
@@ -173,6 +173,8 @@ def _usable(conversation: Sequence[TracedTurn], left_out: list[LeftOut]) -> list
 def _why_not_asked(turn: TracedTurn) -> str:
     if turn.utterance is None or not turn.utterance.strip():
         return "its utterance is unknown"
+    if not turn.is_whole:
+        return "its trace is incomplete"
     if turn.error is not None:
         return f"it ended in an error: {' '.join(turn.error.split()):.200}"
     return "its answer is unknown" if turn.answer is None else ""
@@ -204,24 +206,10 @@ def _turn(turn: TracedTurn, where: str, notes: list[str]) -> _Fields:
 
 
 def _call(action: Action, where: str, notes: list[str]) -> JsonValue:
-    """Return an expected call: the name, and the arguments without those that a test cannot compare."""
-    kept: _Fields = {}
-    for name, value in action.input.items() if action.has_details else ():
-        if HIDDEN in orjson.dumps({name: value}).decode():
-            notes.append(f"{where}the argument {name} of {action.name} has a hidden secret and is not expected")
-        elif all(map(is_settled, _numbers(value))):
-            kept[name] = value
-        else:
-            notes.append(f"{where}the argument {name} of {action.name} has a number of many digits and is not expected")
-    return {"name": action.name, "input": literal_value(kept)} if kept else action.name
-
-
-def _numbers(value: JsonValue) -> Iterator[int | float]:
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(inner)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield value
+    left_out: list[str] = []
+    call = new_call(action, left_out)
+    notes += [f"{where}{text}" for text in left_out]
+    return call
 
 
 def _why_not_valid(case: JsonObject) -> str:

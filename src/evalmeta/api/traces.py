@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -17,6 +18,7 @@ from evalmeta.model.steps import step_tree, tree_json
 from evalmeta.package.files import put_file, read_file, shown
 from evalmeta.package.project import find_project
 from evalmeta.report import stream
+from evalmeta.report.text import count
 from evalmeta.traces import otlp
 from evalmeta.traces.exported_turns import exported_turns
 from evalmeta.traces.spans import traces_of
@@ -54,17 +56,25 @@ def import_traces(paths: Sequence[Path], *, folder: Path | None = None) -> Impor
         if not path.is_file():
             raise NotFound(f"the file {shown(path)} cannot be found")
         telemetry += otlp.read_file(read_file(path, max_bytes=limits.MAX_TRACE_BYTES), label=shown(path))
-    traces = traces_of(telemetry)
-    read = [turns for trace in traces if (turns := _turns(trace)) is not None]
-    hide = _hiding(folder)
-    turns = tuple(_without_secrets(turn, hide) for of_trace in read for turn in of_trace)
+    return turns_of(traces_of(telemetry), hide=hiding(folder), label=f"{', '.join(map(shown, paths))}: ")
+
+
+def turns_of(traces: Sequence[Trace], *, hide: Callable[[str], str], label: str = "") -> ImportedTraces:
+    """Return the turns in traces, in which `hide` hides secrets; raise NotFound if none is of an agent."""
+    read = [of_trace for trace in traces if (of_trace := turns_in(trace, hide=hide)) is not None]
+    turns = tuple(turn for of_trace in read for turn in of_trace)
     if not turns:
-        names = ", ".join(shown(path) for path in paths)
         raise NotFound(
-            f"{names}: {len(traces)} traces, none of an agent or a model",
+            f"{label}{count(len(traces), 'trace')}, none of an agent or a model",
             actions=["Instrument the agent with a library that follows the GenAI conventions or OpenInference."],
         )
     return ImportedTraces(turns, len(traces) - len(read))
+
+
+def turns_in(trace: Trace, *, hide: Callable[[str], str]) -> list[TracedTurn] | None:
+    """Return the turns in a trace, without secrets; None if it is not of an agent."""
+    turns = _turns(trace)
+    return None if turns is None else [_without_secrets(turn, hide) for turn in turns]
 
 
 def _turns(trace: Trace) -> Sequence[TracedTurn] | None:
@@ -75,7 +85,7 @@ def _turns(trace: Trace) -> Sequence[TracedTurn] | None:
     return [turn] if turn else None
 
 
-def _hiding(folder: Path | None) -> Callable[[str], str]:
+def hiding(folder: Path | None) -> Callable[[str], str]:
     """Return what hides secrets, and what the project in a folder redacts."""
     try:
         declared = None if folder is None else find_project(folder).declared
@@ -100,20 +110,22 @@ def _without_secrets(turn: TracedTurn, hide: Callable[[str], str]) -> TracedTurn
         retrieved=answer.retrieved,
         error=None if turn.error is None else hide(turn.error),
         exported=turn.exported and answer,
+        # Without the actions, steps only name them, as before.
+        steps=turn.steps and step_tree(replace(answer, actions=None)),
     )
 
 
 def write_recordings(path: Path, turns: Iterable[TracedTurn]) -> int:
     """Write turns as recorded answers, which the adapter `replay` reads, and return how many.
 
-    Turns without a known utterance are left out: no test could ask for them.
+    Turns without a known utterance are left out: no test could ask for them. So are those that are not whole.
 
     Raises:
         FormatError: no turn has an utterance; nothing is written.
     """
-    lines = [orjson.dumps(recording_of(turn)) for turn in turns if turn.utterance is not None]
+    lines = [orjson.dumps(recording_of(turn)) for turn in turns if turn.utterance is not None and turn.is_whole]
     if not lines:
-        raise FormatError("no trace says what the user asked, so there is nothing to record")
+        raise FormatError("no whole trace says what the user asked, so there is nothing to record")
     put_file(path, b"\n".join(lines) + b"\n")
     return len(lines)
 

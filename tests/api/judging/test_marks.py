@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.runs.test_comparisons import URL, keep
-from evalmeta.api.judging.marks import agreement, find_place, labelled_pairs, mark_result, marked_results
+from evalmeta.api.judging.marks import (
+    agreement,
+    agreement_of_people,
+    find_place,
+    labelled_pairs,
+    mark_result,
+    marked_results,
+)
 from evalmeta.errors import NotFound, UsageError
 from evalmeta.limits import MAX_NOTE_CHARS
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.store.database import open_database
-from evalmeta.store.judgements import keep_mark
+from evalmeta.store.judgements import keep_mark, list_marks
 from org.parts import make_project
 
 if TYPE_CHECKING:
@@ -151,6 +158,17 @@ def test_each_of_several_results_of_one_name_has_its_own_judgement(project: Proj
         ("right", PASS),
         ("fail", UNDECIDED),
     ]
+
+
+def test_how_far_two_people_agree_is_counted_over_what_both_judged(project: Project, database: Database) -> None:
+    run_id = kept(project, rated(UNDECIDED), rated(UNDECIDED, "coherence"), rated(PASS, "facts"))
+    for name, judgements in {"bot_response_rating": ("pass", "pass"), "coherence": ("pass", "fail")}.items():
+        for user, judgement in zip((ADMIN, OTHER), judgements, strict=True):
+            marked(project, database, run_id, judgement=judgement, name=name, by=user)
+    marked(project, database, run_id, judgement="right", name="facts")
+
+    assert agreement_of_people(list_marks(database)) == [((ADMIN.name, OTHER.name), 1, 2)]
+    assert agreement_of_people([]) == []
 
 
 def test_a_long_note_is_refused(project: Project, database: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
@@ -21,7 +22,7 @@ from evalmeta.store.judgements import Judgement, Mark, ResultPlace, keep_mark, l
 from evalmeta.store.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.login import User
@@ -129,6 +130,31 @@ def agreement(marked: Sequence[MarkedResult]) -> tuple[int, int]:
         if marked_result.result and marked_result.result.verdict in DECIDED
     ]
     return decided.count("right"), len(decided)
+
+
+class PeopleAgreement(NamedTuple):
+    """How many of the results that two people judged they judged alike."""
+
+    names: tuple[str, str]
+    agreed: int
+    results: int
+
+
+def agreement_of_people(marks: Iterable[Mark]) -> list[PeopleAgreement]:
+    """Return how far each two people agree who judged the same results, those with the most results first."""
+    of_results: dict[ResultPlace, list[Mark]] = {}
+    for mark in marks:
+        of_results.setdefault(mark.place, []).append(mark)
+    alike: dict[tuple[str, str], list[bool]] = {}
+    names: dict[str, str] = {}
+    for same in of_results.values():
+        names |= {mark.user_id: mark.user_name for mark in same}
+        for first, second in combinations(sorted(same, key=lambda mark: mark.user_id), 2):
+            alike.setdefault((first.user_id, second.user_id), []).append(first.judgement == second.judgement)
+    pairs = [
+        PeopleAgreement((names[first], names[second]), sum(same), len(same)) for (first, second), same in alike.items()
+    ]
+    return sorted(pairs, key=lambda pair: -pair.results)
 
 
 def labelled_pairs(marked: Sequence[MarkedResult], *, metric: str = OUTCOME) -> tuple[list[JsonObject], Counter[str]]:
