@@ -164,7 +164,7 @@ def connection_with(token: str) -> Connection:
 
 
 def test_a_repr_shows_the_address_and_no_token() -> None:
-    assert repr(connection_with(TOKEN)) == f"Connection({URL!r}, api_version='67.0')"
+    assert repr(connection_with(TOKEN)) == f"Connection({URL!r}, api_version='68.0')"
 
 
 @pytest.mark.parametrize("token", ["", "top secret", "top-secret\n", "top-secrét", "top\x00secret"])

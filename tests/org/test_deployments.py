@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evalmeta import limits
 from evalmeta.client.metadata import deploy, retrieve
-from evalmeta.model.registry import ManifestTypes
+from evalmeta.model.registry import NEWEST_API_VERSION, ManifestTypes
 from evalmeta.package.archive import build_zip, read_zip
 from evalmeta.protocol.json_fields import from_timestamp
 from evalmeta.protocol.metadata_api import DeployOptions
@@ -179,6 +179,19 @@ def test_a_zip_without_a_manifest_is_refused(org: Organization) -> None:
     result = send(org, build_zip([(xml_of("A"), definition("A"))]))
     assert only_failure(result).problem == "No package.xml found"
     assert result.details.component_successes == ()
+
+
+def test_a_package_of_a_newer_version_than_the_orgs_is_refused(org: Organization) -> None:
+    newest, newer = (
+        package({"A": definition("A")}, manifest=write_manifest(replace(everything(), version=version)))
+        for version in (str(NEWEST_API_VERSION), "99.0")
+    )
+
+    failure = only_failure(send(org, newer))
+
+    assert (failure.full_name, failure.problem) == ("package.xml", "Invalid version specified:99.0")
+    assert fetch(org) == {}
+    assert send(org, newest).success
 
 
 def test_a_manifest_that_is_not_xml_is_refused_with_its_location(org: Organization) -> None:

@@ -129,7 +129,7 @@ def test_a_call_that_cannot_be_carried_out_is_a_fault(org: Organization, operati
     assert fault(call(org, operation)) == (500, code, text)
 
 
-@pytest.mark.parametrize("version", ["62.0", "68.0", "x", "66.1"])
+@pytest.mark.parametrize("version", ["62.0", "69.0", "x", "66.1"])
 def test_an_unsupported_version_is_a_fault_or_404(org: Organization, version: str) -> None:
     status, code, _ = fault(call(org, "<describeMetadata/>", path=f"/services/Soap/m/{version}"))
     assert (status, code) == (500, "UNSUPPORTED_API_VERSION")

@@ -45,6 +45,16 @@ def refusal(org: Organization, validation: str, *, user: User = ADMIN) -> str:
     return str(raised.value)
 
 
+@pytest.mark.parametrize("level", ["RunEverything", "", "norun"])
+def test_an_unknown_test_level_is_refused(waiting: Organization, level: str) -> None:
+    with pytest.raises(OrgFault) as raised:
+        submit_deployment(waiting, ADMIN, A, DeployOptions(test_level=level))
+    assert (raised.value.code, str(raised.value)) == (
+        "INVALID_INPUT", f"'{level}' is not a valid value for the enum 'TestLevel'",
+    )  # fmt: skip
+    assert submit_deployment(waiting, ADMIN, A, DeployOptions(test_level="RunRelevantTests"))
+
+
 def test_a_deployment_waits_until_it_is_its_turn(waiting: Organization) -> None:
     first, second = (submit_deployment(waiting, ADMIN, zip_file, DeployOptions()) for zip_file in (A, B))
     assert [outcome(waiting, job_id).status for job_id in (first, second)] == ["Pending", "Pending"]

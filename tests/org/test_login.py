@@ -76,7 +76,10 @@ def test_a_token_of_a_restored_store_is_refused_with_what_to_do(org: Organizatio
 
 def test_versions_need_no_token_and_are_in_order(org: Organization) -> None:
     status, versions = get(org, "/services/data", token="")
-    assert (status, [version["version"] for version in versions]) == (200, ["63.0", "64.0", "65.0", "66.0", "67.0"])
+    assert (status, [version["version"] for version in versions]) == (
+        200,
+        ["63.0", "64.0", "65.0", "66.0", "67.0", "68.0"],
+    )
     assert versions[3] == {"label": "Spring '26", "url": DATA, "version": "66.0", "engine": "evalmeta"}
     assert [version["label"] for version in versions[:3]] == ["Spring '25", "Summer '25", "Winter '26"]
 
@@ -109,7 +112,7 @@ def test_other_users_are_found_by_id_only(org: Organization) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [ADMIN_PATH[:-4], ADMIN_PATH.replace("v51.0", "v50.0"), ADMIN_PATH.replace("51", "68"), DATA.replace("66", "51")],
+    [ADMIN_PATH[:-4], ADMIN_PATH.replace("v51.0", "v50.0"), ADMIN_PATH.replace("51", "69"), DATA.replace("66", "51")],
 )
 def test_an_unknown_resource_is_404(org: Organization, path: str) -> None:
     error = {"message": "The requested resource does not exist", "errorCode": "NOT_FOUND"}

@@ -36,7 +36,7 @@ def test_a_repr_shows_no_token(org: Organization) -> None:
 
 @pytest.mark.parametrize(
     ("version", "spoken"),
-    [("63.0", True), ("66.0", True), ("67.0", True), ("68.0", False), ("62.0", False), ("x", False), ("", False)],
+    [("63.0", True), ("66.0", True), ("68.0", True), ("69.0", False), ("62.0", False), ("x", False), ("", False)],
 )
 def test_an_org_speaks_the_versions_that_know_its_types(org: Organization, version: str, spoken: bool) -> None:  # noqa: FBT001
     assert org.supports(version) is spoken

@@ -104,7 +104,10 @@ def test_an_empty_org_lists_nothing(org: Organization) -> None:
 
 def test_the_org_describes_the_types_it_has(org: Organization) -> None:
     described = ask(org, describe)
-    assert described.metadata_objects == tuple(MetadataObject(row.directory, row.suffix, row.name) for row in TYPES)
+    suffixes = {row.name: None if row.is_bundle else row.suffix for row in TYPES}
+    assert described.metadata_objects == tuple(
+        MetadataObject(row.directory, row.name, suffixes[row.name]) for row in TYPES
+    )
 
 
 @pytest.mark.usefixtures("files")

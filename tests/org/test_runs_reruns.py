@@ -125,6 +125,14 @@ def test_answers_are_judged_again_by_other_rules_without_asking(project: Project
     assert len(asked(project)) == 4
 
 
+def test_answers_are_judged_again_as_often_as_they_were_given(project: Project) -> None:
+    first = finished(project, iterations=2, iterations_by="run")
+    with opened_of(project) as org:
+        again = reruns.rescore_run(org, org.runs.get(first), RunOptions(), as_deployed=False)
+        options = org.runs.get(again).options
+    assert (options.iterations, options.iterations_by) == (2, "run")
+
+
 def test_answers_that_were_judged_again_can_be_once_more_and_are_not_extended(project: Project) -> None:
     first = finished(project)
     again = rescored(project, first)

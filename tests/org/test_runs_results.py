@@ -8,7 +8,7 @@ import pytest
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import CaseResult, RunStatus, Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.org.runs import placeholders
+from evalmeta.org.runs import placeholders, prepare_file_run, start_prepared
 from evalmeta.protocol.connect import read_run, write_run
 from org.parts import make_project, opened_of, started
 
@@ -45,6 +45,21 @@ def test_a_run_that_ended_early_has_an_error_for_every_case_it_never_asked(tmp_p
     _, cases = shown(tmp_path, status, BROKEN._replace(verdict=Verdict.PASS, error=None))
     assert sorted((case.iteration, case.number) for case in cases) == [(1, 2), (2, 1), (2, 2)]
     assert {case.error for case in cases} == {"the run ended before this case was run"}
+
+
+def test_a_case_that_was_asked_less_often_than_it_says_has_an_error_for_each_time(tmp_path: Path) -> None:
+    spec = "subject: Desk\ntestCases:\n- {input: a, contains: x, iterations: 3}\n- {input: b, contains: x}\n"
+    project = make_project(tmp_path / "project")
+    (project.root / "t.yaml").write_text(spec)
+    with opened_of(project) as opened:
+        org = replace(opened, reads_files=True)
+        prepared = prepare_file_run(org, "t.yaml", RunOptions(), subject_name="Desk")
+        run = org.runs.get(start_prepared(org, prepared))
+        assert run is not None
+        assert (run.total, run.options.most_iterations) == (4, 3)
+        stopped = replace(run, status=RunStatus.TERMINATED, cases=(BROKEN._replace(verdict=Verdict.PASS, error=None),))
+        missing = placeholders(org, stopped)
+    assert [(case.iteration, case.number) for case in missing] == [(1, 2), (2, 1), (3, 1)]
 
 
 def test_a_case_that_was_not_chosen_was_not_to_be_asked(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import EvalmetaError, nearest_word
 from evalmeta.model.agent_scorer import FindScorer, PromptScorer, unknown_fields
-from evalmeta.model.registry import SCORER_DEFINITION, Component
+from evalmeta.model.registry import META_XML_SUFFIX, SCORER_DEFINITION, Component
 from evalmeta.org.run_files import run_file_of
-from evalmeta.package.files import META_XML_SUFFIX, read_file
+from evalmeta.package.files import read_file
 from evalmeta.package.folders import files_below, list_files
 from evalmeta.package.project import Project, find_project
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, read_agent_scorer, read_template_text

@@ -6,9 +6,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.registry import NEWEST_API_VERSION, TYPES, WILDCARD, metadata_type, parse_api_version
+from evalmeta.model.registry import (
+    META_XML_SUFFIX,
+    NEWEST_API_VERSION,
+    TYPES,
+    WILDCARD,
+    metadata_type,
+    parse_api_version,
+)
 from evalmeta.package.archive import read_zip
-from evalmeta.package.files import META_XML_SUFFIX, parse_safe_file_name
+from evalmeta.package.components import EntryName, entry_name, gather_contents, parse_entry
 from evalmeta.protocol.metadata_api import DeployMessage, DeployOptions
 from evalmeta.validation.rules import NO_ORG_RULES, RulePolicy
 from evalmeta.validation.validator import validate_component, validate_manifest
@@ -34,7 +41,7 @@ _ORG_POLICY: Final = RulePolicy(profile="orgs", rules=NO_ORG_RULES)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A component of the zip with its problems."""
+    """A component of the zip with its problems; the file name of a bundle is that of its folder."""
 
     type: MetadataType
     full_name: str
@@ -126,19 +133,24 @@ def _unpack(entries: Mapping[str, bytes], options: DeployOptions) -> Package:
     errors = [problem for problem in problems if problem.is_error]
     if manifest is None or errors:
         return Package(failures=tuple(problem_message("", MANIFEST, MANIFEST, problem) for problem in errors))
+    version = parse_api_version(manifest.version or "")
+    if version and version > NEWEST_API_VERSION:
+        problem = f"Invalid version specified:{version}"
+        return Package(failures=(deploy_message("", MANIFEST, MANIFEST, problem=problem),))
     named = _named(manifest)
     failures, others = _others(manifest, entries)
-    candidates: list[Candidate] = []
+    contents: list[tuple[EntryName, bytes]] = []
     for file_name, content in entries.items():
         if file_name == MANIFEST or file_name in _DESTRUCTIVE or file_name in others:
             continue
         component = _component_of(file_name)
-        if component is None or named.get(component[0], frozenset()).isdisjoint((WILDCARD, component[1])):
-            type_name, name = (component[0].name, component[1]) if component else ("", file_name)
+        if component is None or named.get(component.type, frozenset()).isdisjoint((WILDCARD, component.full_name)):
+            type_name, name = (component.type.name, component.full_name) if component else ("", file_name)
             problem = f"The file {file_name} is in the package but not named in package.xml"
             failures.append(deploy_message(type_name, name, file_name, problem=problem))
         else:
-            candidates.append(_candidate(*component, file_name, content, manifest))
+            contents.append((component, content))
+    candidates = [_candidate(*key, content, manifest) for key, content in gather_contents(contents).items()]
     deletions, messages = _deletions(entries)
     missing = list(_missing(manifest, candidates))
     if options.allow_missing_files:
@@ -182,10 +194,11 @@ def _unsupported(type_name: str, full_name: str, file_name: str) -> DeployMessag
     return deploy_message(type_name, full_name, file_name, problem=problem)
 
 
-def _component_of(file_name: str) -> tuple[MetadataType, str] | None:
-    folder, _, name = file_name.rpartition("/")
-    component = None if name.endswith(META_XML_SUFFIX) else parse_safe_file_name(name)
-    return component if component and component[0].directory == folder else None
+def _component_of(file_name: str) -> EntryName | None:
+    """Return the component of a file that is where an org expects it."""
+    component = parse_entry(file_name)
+    name = entry_name(component.type, component.full_name) if component else ""
+    return component if component and file_name in {name, f"{name}/{component.file}"} else None
 
 
 def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
@@ -196,7 +209,8 @@ def _named(manifest: Manifest) -> dict[MetadataType, frozenset[str]]:
     return named
 
 
-def _candidate(kind: MetadataType, full_name: str, file_name: str, content: bytes, manifest: Manifest) -> Candidate:
+def _candidate(kind: MetadataType, full_name: str, content: bytes, manifest: Manifest) -> Candidate:
+    file_name = entry_name(kind, full_name)
     version = parse_api_version(manifest.version or "") or NEWEST_API_VERSION
     problems = validate_component(
         kind, content, label=file_name, full_name=full_name, policy=_ORG_POLICY, api_version=version

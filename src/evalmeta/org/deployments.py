@@ -160,7 +160,7 @@ def _refusals(candidates: Sequence[Candidate]) -> list[DeployMessage]:
     # Every refused component is reported; the number of its problems is limited to keep the reply small.
     most = _max_problems(candidates)
     return [
-        problem_message(candidate.type.name, candidate.full_name, candidate.file_name, problem)
+        problem_message(candidate.type.name, candidate.full_name, problem.location.path, problem)
         for candidate in candidates
         for problem in [problem for problem in candidate.problems if problem.is_error][:most]
     ]

@@ -14,7 +14,14 @@ from evalmeta.errors import OrgFault, StoreCorrupt, StoreError, StoreFull, Store
 from evalmeta.org.deployments import deployment_status, fail_deployment, options_of, run_deployment, write_options
 from evalmeta.org.lease import is_free, new_worker, working
 from evalmeta.org.retrievals import fail_retrieve, retrieve_status, run_retrieve, write_request
-from evalmeta.protocol.metadata_api import AsyncResult, CancelResult, DeployDetails, DeployOptions, DeployResult
+from evalmeta.protocol.metadata_api import (
+    TEST_LEVELS,
+    AsyncResult,
+    CancelResult,
+    DeployDetails,
+    DeployOptions,
+    DeployResult,
+)
 from evalmeta.protocol.soap import read_results, write_results
 from evalmeta.store.database import open_database
 
@@ -34,7 +41,13 @@ _POLL_SECONDS: Final = 0.5
 
 
 def submit_deployment(org: Organization, user: User, zip_file: bytes, options: DeployOptions) -> str:
-    """Accept a deployment and return its id, when it is on disk; raise OrgFault if too many jobs wait."""
+    """Accept a deployment and return its id, when it is on disk.
+
+    Raise OrgFault if too many jobs wait, or the options have an unknown test level.
+    """
+    if options.test_level is not None and options.test_level not in TEST_LEVELS:
+        message = f"{options.test_level[:80]!r} is not a valid value for the enum 'TestLevel'"
+        raise OrgFault(message, code="INVALID_INPUT", actions=[f"Known: {', '.join(TEST_LEVELS)}."])
     return _submit(org, "deploy", user, zip_file, options=write_options(options), check_only=options.check_only)
 
 

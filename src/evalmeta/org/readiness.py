@@ -23,9 +23,9 @@ from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import EvalmetaError, SettingsError
 from evalmeta.model.evaluation import input_kinds, select_cases
 from evalmeta.model.redaction import child_environment
-from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings, find_subject
+from evalmeta.model.settings import PluginRater, RaterSettings, RulesRater, Settings, SubjectSettings
 from evalmeta.org.run_files import read_subject
-from evalmeta.org.subjects import bind_subject, rater_settings
+from evalmeta.org.subjects import agent_settings, bind_subject, rater_settings
 from evalmeta.package.project import SETTINGS_FILE, find_project
 from evalmeta.protocol.json_fields import read_object
 from evalmeta.protocol.runs import RunFault, read_faults, write_faults
@@ -79,7 +79,7 @@ def find_faults(org: Organization, needs: Sequence[Iterable[Need]]) -> list[RunF
             runs.setdefault(need, []).append(number)
     settings = org.settings()
     wanted = [need for need in runs if need not in org.usable]
-    elsewhere = [need for need in wanted if org.is_served and _imports_code(need, settings)]
+    elsewhere = [need for need in wanted if org.is_served and _imports_code(need, settings, org.root)]
     errors = {
         need: fault_of(need, settings, root=org.root, settings_name=org.settings_name)
         for need in wanted
@@ -105,7 +105,7 @@ def fault_of(need: Need, settings: Settings, *, root: Path, settings_name: str =
 def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None:
     match need.kind:
         case "subject":
-            own = _settings_of(need, settings) if need.subject else None
+            own = _settings_of(need, settings, root) if need.subject else None
             subjects = settings.subjects if own is None else {need.name: own}
             kinds = [keys and tuple(keys) for keys in orjson.loads(need.inputs or "[null]")]
             with bound_for(kinds):
@@ -120,15 +120,15 @@ def _use(need: Need, settings: Settings, root: Path, settings_name: str) -> None
                 bind_rater(rater, root=root)
         case "price":
             rater = rater_settings(settings.raters, need.rater, root=root, settings_name=settings_name)
-            check_price(Prices(settings.prices), _settings_of(need, settings), rater)
+            check_price(Prices(settings.prices), _settings_of(need, settings, root), rater)
         case _:
             check_function(need.name, root=root)
 
 
-def _settings_of(need: Need, settings: Settings) -> SubjectSettings | None:
+def _settings_of(need: Need, settings: Settings, root: Path) -> SubjectSettings | None:
     """Return the settings of the agent that a run asks: its own ones, or those of the project."""
     own = read_subject(orjson.loads(need.subject)) if need.subject else None
-    return own or find_subject(settings.subjects, need.name)
+    return own or agent_settings(settings.subjects, need.name, root=root)
 
 
 def check_price(prices: Prices, subject: SubjectSettings | None, rater: RaterSettings | None) -> None:
@@ -150,14 +150,14 @@ def check_price(prices: Prices, subject: SubjectSettings | None, rater: RaterSet
     )
 
 
-def _imports_code(need: Need, settings: Settings) -> bool:
+def _imports_code(need: Need, settings: Settings, root: Path) -> bool:
     """Return whether a check imports the project's code or large packages."""
     if need.kind == "price":
         return False
     if need.kind == "function":
         return True
     if need.kind == "subject":
-        return (agent := find_subject(settings.subjects, need.name)) is not None and agent.imports_code
+        return (agent := agent_settings(settings.subjects, need.name, root=root)) is not None and agent.imports_code
     match settings.raters.get(need.name):
         case RulesRater(embed=embed):
             return bool(embed)

@@ -18,6 +18,7 @@ from evalmeta.model.registry import (
     nearest_type_name,
 )
 from evalmeta.package.archive import build_zip
+from evalmeta.package.components import entries_in, entry_name
 from evalmeta.protocol.json_fields import read_object, to_timestamp
 from evalmeta.protocol.metadata_api import FileProperties, RetrieveMessage, RetrieveResult
 from evalmeta.protocol.soap import from_json, to_json, write_results
@@ -56,8 +57,10 @@ def run_retrieve(org: Organization, job: Job) -> None:
     with org.database.transaction():
         selected, messages = _find(org, manifest, folder)
         entries = [
-            (properties.file_name, org.components.content(kind.name, properties.full_name) or b"")
+            (f"{folder}{name}", content)
             for kind, properties in selected
+            if (stored := org.components.content(kind.name, properties.full_name)) is not None
+            for name, content in entries_in(kind, properties.full_name, stored)
         ]
     entries.append((f"{folder}{_MANIFEST}", write_manifest(_manifest_of(selected, manifest.version))))
     try:
@@ -150,7 +153,7 @@ def _properties(kind: MetadataType, stored: StoredComponent, folder: str, names:
     return FileProperties(
         type=kind.name,
         full_name=stored.full_name,
-        file_name=f"{folder}{kind.directory}/{stored.full_name}.{kind.suffix}",
+        file_name=f"{folder}{entry_name(kind, stored.full_name)}",
         id=stored.id,
         created_by_id=stored.created_by,
         created_by_name=names[stored.created_by],

@@ -24,14 +24,13 @@ from evalmeta.engine.subjects.objects import bound_for
 from evalmeta.errors import EXIT_ORG, EXIT_PASSED, EvalmetaError, StoreError, StoreLocked, SubjectError
 from evalmeta.model.redaction import error_text, tokens_hidden
 from evalmeta.model.run import Run, RunStatus
-from evalmeta.model.settings import find_subject
 from evalmeta.model.tally import Tally
 from evalmeta.org.custom_scorers import scorers_of_run
 from evalmeta.org.lease import is_free, keep_lease, new_worker
 from evalmeta.org.organization import Organization
 from evalmeta.org.run_files import run_file_of, subjects_of_run
-from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run
-from evalmeta.org.subjects import agent_of, bind_subject, rater_settings_of
+from evalmeta.org.runs import answers_of_run, evaluation_of_run, quarantines_of_run, tags_of_run
+from evalmeta.org.subjects import agent_of, agent_settings, bind_subject, rater_settings_of
 from evalmeta.package.project import find_project
 from evalmeta.store.agent_limits import Pace, RunPlaces, RunSpending
 from evalmeta.store.database import open_database
@@ -242,7 +241,8 @@ async def _execute(
     from evalmeta.engine.scorers import make_scorers
 
     options, spending = run.options, _spending_of(org, run, resources)
-    evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines_of_run(org, run))
+    quarantines, listed_tags = quarantines_of_run(org, run), tags_of_run(org, run)
+    evaluation = replace(evaluation_of_run(org, run), quarantines=quarantines, listed_tags=listed_tags)
     rater = resources.rater(org, options)
     load_rater(rater, evaluation)
     scorers = make_scorers(options.scoring, rater, find_custom=scorers_of_run(org, org.runs.content(run.id)))
@@ -276,7 +276,7 @@ def _spending_of(org: Organization, run: Run, resources: RunResources) -> Spendi
         subjects = subjects_of_run(settings.subjects, run.subject_name, org.runs.content(run.id))
     except EvalmetaError:
         return Spending()
-    subject, limit = find_subject(subjects, run.subject_name), None
+    subject, limit = agent_settings(subjects, run.subject_name, root=org.root), None
     if run.options.max_cost is not None:
         earlier = sum(row.amount for case in org.runs.stream(run.id) for row in case.spent)
         here = resources.spent[run.options.origin.suite or run.id]
@@ -293,7 +293,7 @@ def _recipe_of(org: Organization, run: Run, evaluation: Evaluation) -> bytes:
 
     settings, content = org.settings(), org.runs.content(run.id)
     subjects = subjects_of_run(settings.subjects, run.subject_name, content)
-    subject = find_subject(subjects, run.subject_name)
+    subject = agent_settings(subjects, run.subject_name, root=org.root)
     own = {} if subject is None else {run.subject_name: subject}
     custom = None
     if run_file_of(content) is None:

@@ -13,7 +13,17 @@ from evalmeta.errors import InvalidMetadata, NotFound, OrgFault
 from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import document_once
 from evalmeta.formats.registry import all_formats, recognise
-from evalmeta.model.evaluation import Case, Evaluation, Quarantines, evaluation_of, select_cases
+from evalmeta.model.evaluation import (
+    Case,
+    Evaluation,
+    Quarantines,
+    WorkItem,
+    Workload,
+    evaluation_of,
+    select_cases,
+    work_items,
+    workload,
+)
 from evalmeta.model.login import ADMIN, User
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType, type_of_run
 from evalmeta.model.run import CaseResult, ContentKind, Run, RunContent, RunStatus, TestResult, Verdict
@@ -54,14 +64,14 @@ class PreparedRun(NamedTuple):
     answers_of: str | None = None
 
     @property
-    def total(self) -> int:
-        """Return the number of the results that it will have."""
-        return sum(1 for _ in select_cases(self.evaluation, self.options)) * self.options.iterations
+    def workload(self) -> Workload:
+        """Return what it will do."""
+        return workload(self.evaluation, self.options)
 
     @property
     def needs(self) -> list[Need]:
         """Return what it needs; nothing if it has no cases."""
-        if not self.total:
+        if next(select_cases(self.evaluation, self.options), None) is None:
             return []
         recorded = run_files.run_file_of(self.content)
         own = None if recorded is None else recorded.subject
@@ -119,18 +129,20 @@ def _check_options(options: RunOptions) -> None:
 
 def start_prepared(org: Organization, run: PreparedRun, *, user: User = ADMIN) -> str:
     """Create a run, launch a worker for it, and return its id; raise OrgFault or SettingsError if it cannot start."""
-    if not (total := run.total):
+    results, most_iterations = run.workload
+    if not results:
         is_empty = next(iter(run.evaluation.cases), None) is None
         what = "no test cases" if is_empty else "none of the selected cases"
         raise OrgFault(f"{run.evaluation.name} has {what}", code="NOTHING_TO_RUN")
     check_needs(org, run)
     _check_room(org, user)
+    origin = run.options.origin._replace(project=org.project)
     run_id = org.runs.start(
         run.kind,
         run.evaluation,
         run.content,
-        replace(run.options, origin=run.options.origin._replace(project=org.project), setup=_setup_of(org, run)),
-        total=total,
+        replace(run.options, origin=origin, setup=_setup_of(org, run), most_iterations=most_iterations),
+        total=results,
         now=org.runs.next_timestamp(org.database.now()),
         user=user,
         answers_of=run.answers_of,
@@ -198,9 +210,9 @@ def extend_run(org: Organization, run: Run, *, iterations: int, max_cost: float 
     """Add iterations to a finished run and launch a worker, which runs only what is missing.
 
     A run that stopped early, because too many of its cases ended in errors or because of its cost, can keep its number
-    of iterations. `max_cost` is its new cost limit, None for the one it has; a run that is not over gets it too, and
-    follows it if no worker has the run yet. Raise OrgFault if the run is not over, has that many iterations already, or
-    scores another run's answers.
+    of iterations, and so do cases that say their own number. `max_cost` is its new cost limit, None for the one it has;
+    a run that is not over gets it too, and follows it if no worker has the run yet. Raise OrgFault if the run is not
+    over, has that many iterations already, or scores another run's answers.
     """
     options = run.options if max_cost is None else replace(run.options, max_cost=max_cost)
     _check_options(options)
@@ -216,9 +228,14 @@ def extend_run(org: Organization, run: Run, *, iterations: int, max_cost: float 
         possible = f"{least} to {limits.MAX_ITERATIONS}"
         message = f"Run {run.id} can be extended to {possible} iterations, not to {iterations}"
         raise OrgFault(message, code="INVALID_API_INPUT")
-    check_needs(org, prepared_again(org, run))
-    total = run.total // run.options.iterations * iterations
-    if not org.runs.extend(run.id, replace(options, iterations=iterations), total=total):
+    again = prepared_again(org, run)
+    check_needs(org, again)
+    options = replace(options, iterations=iterations)
+    results, most_iterations = again._replace(options=options).workload
+    if results <= run.total and run.status is not RunStatus.ERROR:
+        message = f"Run {run.id} cannot be extended: each of its cases has its own number of iterations"
+        raise OrgFault(message, code="INVALID_API_INPUT")
+    if not org.runs.extend(run.id, replace(options, most_iterations=most_iterations), total=results):
         raise OrgFault(f"Run {run.id} is not over", code="INVALID_STATUS")
     org.launch(run.id)
 
@@ -244,6 +261,7 @@ def rescore_run(org: Organization, run: Run, options: RunOptions, *, as_deployed
     options = replace(
         options,
         iterations=first.iterations,
+        iterations_by=first.iterations_by,
         cases=first.cases,
         shard=first.shard,
         seed=None,
@@ -294,6 +312,11 @@ def quarantines_of_run(org: Organization, run: Run) -> Quarantines:
     return org.settings().quarantines_of(run.definition, kind.name, started=asked.started or run.started)
 
 
+def tags_of_run(org: Organization, run: Run) -> dict[str, frozenset[int] | None]:
+    """Return the tags that the project's settings give cases of a run, with the numbers of these cases."""
+    return org.settings().tags_of(run.definition, (type_of_run(run.id) or EVALUATION_DEFINITION).name)
+
+
 def _evaluation_of_content(org: Organization, content: RunContent, name: str) -> Evaluation:
     recorded = run_files.run_file_of(content)
     if recorded is not None:
@@ -324,22 +347,19 @@ def placeholders(org: Organization, run: Run) -> tuple[CaseResult, ...]:
     if not errors and not ended_early:
         return ()
     try:
-        cases = {case.number: case for case in select_cases(evaluation_of_run(org, run), run.options)}
+        evaluation = evaluation_of_run(org, run)
+        cases = {case.number: case for case in select_cases(evaluation, run.options)}
     except InvalidMetadata:
         # The definition cannot be read, which is why the run ended.
         return ()
     if ended_early:
         done = {(case.iteration, case.number) for case in run.cases}
-        errors += [
-            _not_run(run, case, iteration)
-            for iteration in range(1, run.options.iterations + 1)
-            for case in cases.values()
-            if (iteration, case.number) not in done
-        ]
+        errors += [_not_run(run, item) for item in work_items(evaluation, replace(run.options, seed=None), done)]
     return tuple(case._replace(results=_errors(cases[case.number], case.error or "")) for case in errors)
 
 
-def _not_run(run: Run, case: Case, iteration: int) -> CaseResult:
+def _not_run(run: Run, item: WorkItem) -> CaseResult:
+    iteration, case = item
     error = run.error or "the run ended before this case was run"
     ended = run.ended or run.started
     return CaseResult(case.number, iteration, case.turns[-1].utterance, Verdict.ERROR, run.started, ended, error=error)

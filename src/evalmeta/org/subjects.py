@@ -7,12 +7,12 @@ import re
 import zlib
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from evalmeta import limits
 from evalmeta.client.logins import user_logins
 from evalmeta.engine.raters.llm import LlmRater
-from evalmeta.engine.subjects import bind
+from evalmeta.engine.subjects import bind, declared_settings
 from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.fingerprints import fingerprint
@@ -24,6 +24,7 @@ from evalmeta.model.settings import RaterSettings, RulesRater, Settings, Subject
 from evalmeta.package.files import key_name
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
 from evalmeta.package.settings import load_settings
+from evalmeta.plugins import load_all
 from evalmeta.store.database import with_checksum
 from evalmeta.store.users import Agents, AgentState
 from evalmeta.version import __version__
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 
     from evalmeta.engine.interfaces import Subject
     from evalmeta.org.organization import Organization
+
+
+class SourceSettings(Protocol):
+    """Returns the settings of an agent whose source is in a project (the entry points `project_agents`)."""
+
+    def __call__(self, root: Path, name: str) -> SubjectSettings | None:
+        """Return None if the project has no such agent."""
+        ...
 
 
 _PYTHON_TARGET: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
@@ -59,30 +68,48 @@ def bind_subject(
     root: Path,
     subject_type: str = "AGENT",
     settings_name: str = SETTINGS_FILE,
+    receives: bool = True,
 ) -> Subject:
-    """Return the subject that settings bind to a name; raise SubjectNotBound, or SettingsError if it cannot be used."""
-    settings = find_subject(subjects, subject_name)
-    if settings is None and is_bound(subjects, subject_name):
+    """Return the subject that settings bind to a name; raise SubjectNotBound, or SettingsError if it cannot be used.
+
+    Without `receives`, its traces are not received.
+    """
+    settings = agent_settings(subjects, subject_name, root=root)
+    if settings is None and _PYTHON_TARGET.fullmatch(subject_name):
         # A test spec names a function without settings: subject: module:function.
         settings = PythonSubject(adapter="python", target=subject_name)
     if settings is None:
         raise unbound_subject(subjects, subject_name, root=root, subject_type=subject_type, settings_name=settings_name)
     if settings.login:
         check_login(settings.login)
-    return bind_settings(settings, root=root)
+    return bind_settings(settings, root=root, receives=receives)
 
 
-def bind_settings(settings: SubjectSettings, *, root: Path) -> Subject:
-    """Return the subject that settings describe; if they say so, traces complete its answers."""
+def bind_settings(settings: SubjectSettings, *, root: Path, receives: bool = True) -> Subject:
+    """Return the subject that settings describe; if they say so, traces complete its answers.
+
+    Without `receives`, no traces are received: what their receiver needs is not checked.
+    """
     subject = bind(settings, root=root, sign_in=sign_in)
-    if settings.reads_traces:
+    if receives and receives_traces(settings):
         from evalmeta.org.serving.trace_receiver import with_traces
 
-        return with_traces(subject, port=_trace_port(settings), seconds=limits.TRACE_SECONDS)
+        return with_traces(subject, port=trace_port(settings), seconds=limits.TRACE_SECONDS)
+    declared = declared_settings(settings)
+    if declared.reads_traces and declared.tracing == "in process":
+        from evalmeta.engine.process_traces import with_process_traces
+
+        return with_process_traces(subject)
     return subject
 
 
-def _trace_port(settings: SubjectSettings) -> int:
+def receives_traces(settings: SubjectSettings) -> bool:
+    """Return whether evalmeta receives the traces of an agent, which runs in another process."""
+    declared = declared_settings(settings)
+    return declared.reads_traces and declared.tracing == "received"
+
+
+def trace_port(settings: SubjectSettings) -> int:
     """Return the port for traces, 0 for any; raise SettingsError if an agent that runs already needs to know it."""
     port = getattr(settings, "trace_port", None)
     if port == 0:
@@ -93,9 +120,19 @@ def _trace_port(settings: SubjectSettings) -> int:
     return port or 0
 
 
-def is_bound(subjects: Mapping[str, SubjectSettings], name: str) -> bool:
+def agent_settings(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> SubjectSettings | None:
+    """Return the settings of an agent: those that bind its name, or else those of its source in the project."""
+    if settings := find_subject(subjects, name):
+        return settings
+    if not name.isidentifier():
+        return None
+    found = (cast("SourceSettings", settings_of)(root, name) for settings_of in load_all("project_agents").values())
+    return next(filter(None, found), None)
+
+
+def is_bound(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> bool:
     """Return whether `bind_subject` finds an adapter for a name."""
-    return find_subject(subjects, name) is not None or _PYTHON_TARGET.fullmatch(name) is not None
+    return agent_settings(subjects, name, root=root) is not None or _PYTHON_TARGET.fullmatch(name) is not None
 
 
 def unbound_subject(
@@ -222,7 +259,7 @@ def setup_of(
 def agent_of(subjects: Mapping[str, SubjectSettings], name: str, *, root: Path) -> tuple[str, str]:
     """Return what identifies an agent, by default a function of that name, and a fingerprint of its source."""
     return described_agent(
-        find_subject(subjects, name) or PythonSubject.model_construct(adapter="python", target=name), root
+        agent_settings(subjects, name, root=root) or PythonSubject.model_construct(adapter="python", target=name), root
     )
 
 
@@ -305,7 +342,9 @@ def agents_of(org: Organization) -> list[Agent]:
     names = {name.casefold(): name for name, kind in sorted(named) if kind == _AGENT}
     names |= {name.casefold(): name for name in subjects if name not in prompts}
     states = Agents(org.database).states()
-    return [Agent(name, is_bound(subjects, name), states.get(key)) for key, name in sorted(names.items())]
+    return [
+        Agent(name, is_bound(subjects, name, root=org.root), states.get(key)) for key, name in sorted(names.items())
+    ]
 
 
 def _named_subjects(org: Organization) -> Iterator[tuple[str, str]]:

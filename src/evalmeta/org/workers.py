@@ -134,7 +134,8 @@ class ServedWorkers:
                     self._start_waiting(org)
                 self._wanted.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wanted.wait(), _POLL_SECONDS)
+                    async with asyncio.timeout(_POLL_SECONDS):
+                        await self._wanted.wait()
         finally:
             _DETACHED.extend(self._processes.values())
 

@@ -18,8 +18,8 @@ from evalmeta.api.servers import make_token, revoke_token
 from evalmeta.errors import UsageError
 from evalmeta.model.registry import EVALUATION_DEFINITION
 from evalmeta.model.run import RunStatus
-from evalmeta.org.serving.guarded_server import listen
 from evalmeta.org.serving.server_file import read_server
+from evalmeta.org.serving.sockets import listen
 from evalmeta.protocol.metadata_api import DeployOptions
 from evalmeta.protocol.soap import deploy_call, write_call
 from evalmeta.store.database import open_database
@@ -115,6 +115,7 @@ def test_a_token_that_is_revoked_ends_while_the_server_runs(shared: tuple[Projec
     assert send("GET", url + USERINFO, authorization=f"Bearer {token}").status_code == 401
 
 
+@pytest.mark.slow
 def test_a_rebound_name_and_another_origin_are_refused(shared: tuple[Project, str]) -> None:
     project, url = shared
     assert get(project, url, USERINFO, host="evil.example").status_code == 403
@@ -372,6 +373,7 @@ def test_a_defect_shows_no_traceback_and_no_path(project: Project) -> None:
     assert "Traceback" not in answer.text
 
 
+@pytest.mark.slow
 def test_no_secret_is_written_anywhere(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     with served(project) as url:
         tokens = [make_token(project) for _ in range(3)]

@@ -26,6 +26,7 @@ def test_a_server_is_found_while_it_lives(tmp_path: Path) -> None:
     assert read_server(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_commands_find_a_server_without_uvicorn() -> None:
     code = "import sys; sys.modules['uvicorn'] = None; import evalmeta.api.runs.org, evalmeta.api.servers"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import json
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from evalmeta import evaluate, limits
+from evalmeta import evaluate, evaluate_async, limits
 from evalmeta.engine.trace_context import TURN
+from evalmeta.engine.traced import TraceStore
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import Verdict
 from evalmeta.model.run_options import RunOptions
-from evalmeta.org.serving.guarded_server import listen
+from evalmeta.org.serving.sockets import listen
 from evalmeta.org.serving.trace_receiver import TOKEN_VARIABLE, TraceReceiver
 from org.serving import traced_agent
+from org.serving.traced_endpoint import TOKEN, Endpoint, endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from evalmeta import FinishedRun
+    from evalmeta.model.run import CaseResult
 
 AGENT = {"adapter": "command", "command": [sys.executable, "traced_agent.py"], "traces": True}
 REQUEST = {"resourceSpans": []}
-TOKEN = "top-secret"  # noqa: S105 - of no server
 
 
 def asked(*questions: str) -> FinishedRun:
@@ -88,42 +92,91 @@ def test_the_trace_of_a_turn_ends_with_it() -> None:
     assert TURN.get() is None
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["utterance"]
-        Thread(target=traced_agent.export, args=(self.headers["traceparent"], asked)).start()
-        body = b'{"answer": "It is on its way."}'
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """Serves an agent that runs elsewhere, for evalmeta."""
+    with endpoint(monkeypatch) as server:
+        yield server
 
 
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 512
+def orders(*numbers: int) -> list[dict[str, object]]:
+    return [
+        {"input": f"order {number}", "actions": [{"name": "get_order", "input": {"id": f"{number}"}}]}
+        for number in numbers
+    ]
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
-def test_an_endpoint_sends_its_traces_to_the_fixed_port(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    with listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"http://127.0.0.1:{port}/v1/traces")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{TOKEN}")
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        Thread(target=server.serve_forever).start()
-        url = f"http://127.0.0.1:{server.server_port}/"
-        agent = {"adapter": "http", "url": url, "traces": True, "trace_port": port}
-        cases = [
-            {"input": f"order {number}", "actions": [{"name": "get_order", "input": {"id": f"{number}"}}]}
-            for number in range(count)
-        ]
-        run = evaluate(cases, agent, options=RunOptions(concurrency=count))
-        server.shutdown()
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_an_endpoint_sends_its_traces_to_the_fixed_port(count: int, desk: Endpoint) -> None:
+    run = evaluate(orders(*range(count)), desk.settings, options=RunOptions(concurrency=count))
     assert [verdict for verdict, _ in verdicts(run)] == [Verdict.PASS] * count
+
+
+def test_runs_at_the_same_time_share_the_fixed_port_and_each_has_its_own_traces(desk: Endpoint) -> None:
+    async def both() -> list[FinishedRun]:
+        runs = (evaluate_async(orders(*numbers), desk.settings) for numbers in (range(6), range(6, 12)))
+        return await asyncio.gather(*runs)
+
+    assert [verdict for run in asyncio.run(both()) for verdict, _ in verdicts(run)] == [Verdict.PASS] * 12
+
+
+def test_a_fixed_port_is_free_again_after_a_run(desk: Endpoint) -> None:
+    runs = [evaluate(orders(number), desk.settings) for number in (1, 2)]
+    assert [verdict for run in runs for verdict, _ in verdicts(run)] == [Verdict.PASS] * 2
+
+
+def test_a_port_in_use_is_one_error_before_the_first_question(desk: Endpoint) -> None:
+    with listen("127.0.0.1", desk.trace_port), pytest.raises(SettingsError, match="Address already in use") as error:
+        evaluate(orders(1, 2), desk.settings)
+    assert f"trace_port {desk.trace_port}" in str(error.value)
+    assert "another run of the agent" in error.value.actions[0]
+    assert desk.asked == []
+
+
+def test_a_run_in_another_thread_cannot_use_the_same_port(desk: Endpoint) -> None:
+    desk.seconds = 0.3
+    first = Thread(target=lambda: runs.append(evaluate(orders(1), desk.settings)))
+    runs: list[FinishedRun] = []
+    first.start()
+    while not desk.asked:
+        time.sleep(0.005)
+    with pytest.raises(SettingsError, match="in another thread"):
+        evaluate(orders(2), desk.settings)
+    first.join()
+    assert [verdict for verdict, _ in verdicts(runs[0])] == [Verdict.PASS]
+
+
+def test_requests_that_are_refused_do_not_stop_the_run_and_are_reported_where_a_trace_is_missing(
+    desk: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRACE_SECONDS", 0.5)
+    cases = [{"input": f"{kind} 1", "actions": ["get_order"]} for kind in ("lost", "damaged", "order")]
+    lost, *others = verdicts(evaluate(cases, desk.settings))
+    assert [verdict for verdict, _ in others] == [Verdict.PASS, Verdict.PASS]
+    assert lost[0] is Verdict.UNDECIDED
+    assert "6 requests were refused, the last because" in lost[1]
+
+
+@pytest.mark.slow
+def test_a_resumed_run_asks_only_the_missing_cases_and_reads_their_own_traces(
+    desk: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRACE_EXPORT_SECONDS", 0.02)
+    desk.seconds = 0.1
+    kept: set[int] = set()
+
+    def stop(results: Sequence[CaseResult]) -> None:
+        kept.update(result.number for result in results)
+        raise InterruptedError
+
+    options = RunOptions(concurrency=2)
+    with pytest.raises(InterruptedError):
+        evaluate(orders(*range(12)), desk.settings, options=options, on_results=stop, journal=tmp_path)
+    before, desk.asked = len(desk.asked), []
+    run = evaluate(orders(*range(12)), desk.settings, options=options, journal=tmp_path)
+    assert [verdict for verdict, _ in verdicts(run)] == [Verdict.PASS] * 12
+    assert before < 12
+    assert sorted(desk.asked) == sorted(f"order {number}" for number in range(12) if number + 1 not in kept)
 
 
 def test_secrets_in_a_trace_are_redacted(tmp_path: Path) -> None:
@@ -138,32 +191,35 @@ def test_secrets_in_a_trace_are_redacted(tmp_path: Path) -> None:
 
 def test_bad_requests_are_refused_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", 10_000)
+    monkeypatch.setattr(limits, "MAX_SOAP_BYTES", 5_000)
     body = json.dumps(REQUEST).encode()
     headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-    bomb = gzip.compress(b" " * 20_000)
+    protobuf = headers | {"content-type": "application/x-protobuf"}
+    requests = (
+        (200, body, headers),
+        (200, gzip.compress(body), headers | {"content-encoding": "gzip"}),
+        (200, b"", protobuf),
+        (401, body, {"content-type": "application/json"}),
+        (401, body, headers | {"authorization": "Bearer other"}),
+        (403, body, headers | {"host": "agents.example.com"}),
+        (400, body[:-3], headers),
+        (400, b"\xff\xff", protobuf),
+        (400, gzip.compress(body)[:-9], headers | {"content-encoding": "gzip"}),
+        (400, gzip.compress(b" " * 20_000), headers | {"content-encoding": "gzip"}),
+        (413, b" " * 5_001, headers),
+    )
+    store = TraceStore()
 
     async def main() -> list[int]:
-        receiver = TraceReceiver(0, TOKEN)
-        await receiver.start()
+        receiver = TraceReceiver(0, TOKEN, store)
         url = receiver.environment["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
         async with httpx.AsyncClient(trust_env=False) as client:
-            replies = [
-                await client.post(url, content=body, headers=headers),
-                await client.post(url, content=gzip.compress(body), headers=headers | {"content-encoding": "gzip"}),
-                await client.post(url, content=b"", headers=headers | {"content-type": "application/x-protobuf"}),
-                await client.post(url, content=body, headers={"content-type": "application/json"}),
-                await client.post(url, content=body, headers=headers | {"authorization": "Bearer other"}),
-                await client.post(url, content=body, headers=headers | {"host": "agents.example.com"}),
-                await client.post(url, content=body[:-3], headers=headers),
-                await client.post(
-                    url, content=b"\xff\xff", headers=headers | {"content-type": "application/x-protobuf"}
-                ),
-                await client.post(url, content=bomb, headers=headers | {"content-encoding": "gzip"}),
-            ]
+            replies = [await client.post(url, content=body, headers=headers) for _, body, headers in requests]
         await receiver.stop()
         return [reply.status_code for reply in replies]
 
-    assert asyncio.run(main()) == [200, 200, 200, 401, 401, 403, 400, 400, 400]
+    assert asyncio.run(main()) == [status for status, *_ in requests]
+    assert store.refused == sum(status >= 400 for status, *_ in requests)
 
 
 def test_an_agent_that_runs_elsewhere_needs_a_port_and_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

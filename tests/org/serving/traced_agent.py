@@ -8,6 +8,7 @@ import secrets
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -19,14 +20,30 @@ def span(trace: str, parent: str, span_id: str, name: str, **attributes: str) ->
     return {"traceId": trace, "spanId": span_id, "parentSpanId": parent, "name": name, "attributes": pairs, **times}
 
 
-def send(*spans: dict[str, object]) -> None:
+def post(body: bytes, **headers: str) -> int:
+    """Send a request to the receiver, and return its status."""
     header, _, token = os.environ["OTEL_EXPORTER_OTLP_HEADERS"].partition("=")
     request = urllib.request.Request(  # noqa: S310 - on loopback
         os.environ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"],
-        data=json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode(),
-        headers={"Content-Type": "application/json", header: urllib.parse.unquote(token)},
+        data=body,
+        headers={"Content-Type": "application/json", header: urllib.parse.unquote(token), **headers},
     )
-    urllib.request.urlopen(request, timeout=10).read()  # noqa: S310 - on loopback
+    try:
+        with urllib.request.urlopen(request, timeout=10) as reply:  # noqa: S310 - on loopback
+            return int(reply.status)
+    except urllib.error.HTTPError as refusal:
+        return refusal.code
+
+
+def send(*spans: dict[str, object]) -> None:
+    assert post(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()) == 200
+
+
+def send_damaged() -> None:
+    """Send what a receiver refuses: damaged gzip, damaged protobuf, a wrong token."""
+    assert post(b"\x1f\x8b123456789", **{"Content-Encoding": "gzip"}) == 400
+    assert post(b"\xff\xff", **{"Content-Type": "application/x-protobuf"}) == 400
+    assert post(b"{}", authorization="Bearer other") == 401
 
 
 def export(traceparent: str, question: str) -> None:
@@ -48,10 +65,14 @@ def export(traceparent: str, question: str) -> None:
         gen_ai__tool__call__arguments=json.dumps({"id": order}),
         gen_ai__tool__call__result="sent",
     )
-    time.sleep(0.05)
+    if kind in {"damaged", "lost"}:
+        send_damaged()
+    if kind == "lost":
+        return
+    time.sleep(0.02)
     send(call)
     if kind != "endless":
-        time.sleep(0.05)
+        time.sleep(0.02)
         send(agent, call)
 
 

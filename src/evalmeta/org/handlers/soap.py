@@ -78,7 +78,7 @@ def _registered_operation(name: str) -> Operation:
 def _describe(_: Organization, __: User, call: soap.Call) -> bytes:
     version = parse_api_version(call.text("asOfVersion")) or NEWEST_API_VERSION
     known = (row for row in TYPES if row.since <= version)
-    objects = tuple(MetadataObject(row.directory, row.suffix, row.name) for row in known)
+    objects = tuple(MetadataObject(row.directory, row.name, None if row.is_bundle else row.suffix) for row in known)
     return soap.write_results(call.name, [DescribeResult(objects)])
 
 

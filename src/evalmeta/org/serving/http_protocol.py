@@ -11,7 +11,6 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from evalmeta import limits
-from evalmeta.org.handlers.rest import fault_reply
 
 if TYPE_CHECKING:
     import asyncio
@@ -191,6 +190,9 @@ class OrgProtocol(H11Protocol):
             self.transport.abort()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
+        # What replies are made of takes longer to load than a server.
+        from evalmeta.org.handlers.rest import fault_reply
+
         reply = fault_reply("", code, message, status=status)
         headers = [*reply.raw_headers, (b"connection", b"close")]
         reason = http.HTTPStatus(status).phrase.encode()

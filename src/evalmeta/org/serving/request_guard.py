@@ -21,7 +21,6 @@ from starlette.requests import ClientDisconnect
 
 from evalmeta import limits
 from evalmeta.errors import UsageError
-from evalmeta.org.handlers.rest import refusal_reply
 from evalmeta.protocol.json_fields import is_loopback
 
 if TYPE_CHECKING:
@@ -145,7 +144,8 @@ class RequestGuard:
             allowed = limits.BODY_SECONDS + state.size / limits.MIN_BODY_BYTES_PER_SECOND
             left = max(0.0, state.began + allowed - time.monotonic())
             try:
-                message = await asyncio.wait_for(receive(), min(left, limits.PIECE_SECONDS))
+                async with asyncio.timeout(min(left, limits.PIECE_SECONDS)):
+                    message = await receive()
             except TimeoutError:
                 raise _too_slow() from None
             size = len(message.get("body", b""))
@@ -195,6 +195,9 @@ async def _refuse(state: _RequestState, scope: Scope, receive: Receive, send: Se
     if state.status and not state.is_answered:
         raise ConnectionAbortedError
     if not state.status:
+        # What replies are made of takes longer to load than a server.
+        from evalmeta.org.handlers.rest import refusal_reply
+
         await refusal_reply(state.path, refusal)(scope, receive, send)
 
 

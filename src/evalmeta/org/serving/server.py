@@ -23,7 +23,7 @@ from evalmeta.org.handlers import registered_handlers
 from evalmeta.org.jobs import JobQueue
 from evalmeta.org.lease import is_free
 from evalmeta.org.organization import Organization
-from evalmeta.org.serving.guarded_server import QUEUED, GuardedServer, listen
+from evalmeta.org.serving.guarded_server import GuardedServer
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of, is_unspecified
 from evalmeta.org.serving.server_file import (
     already_running,
@@ -32,6 +32,7 @@ from evalmeta.org.serving.server_file import (
     remove_server_file,
     renew_server_file,
 )
+from evalmeta.org.serving.sockets import QUEUED, listen
 from evalmeta.org.subjects import live_settings
 from evalmeta.org.workers import ServedWorkers
 from evalmeta.package.trust import private_opener, state_file
