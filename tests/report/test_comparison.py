@@ -79,11 +79,11 @@ def test_the_verdict_comes_first_then_what_changed() -> None:
     assert lines(BEFORE, AFTER) == [
         "Orders: WORSE, 2 suspect, 1 passed before and ended in errors; 1 new case fails (4KB2 against 4KB1)",
         f"  pass rate 75 % before, 70 % now: chance could explain it (permutation test of {judged}, p = 0.34)",
+        "  error               4  1/1 -> error     Question 4",
         "  suspect             1  1/1 -> 0/1       Question 1",
         "  no longer judged    5  1/1 -> undecided  Question 5",
         "  flaky now           3  10/10 -> 8/10    (p = 1)  Question 3",
         "  maybe fixed         2  0/1 -> 1/1       Question 2",
-        "  error               4  1/1 -> error     Question 4",
         "  new                 6  - -> 0/1         Another question",
         "  gone                6  1/1 -> -         Question 6",
         "  gone                9  1/1 -> -         Question 9",

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import report_runs as make
-from evalmeta.model.run import TestResult, Verdict
+from evalmeta.model.generated_data import GeneratedData
+from evalmeta.model.run import EarlierTurn, TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.report.details import blocks, case_name, case_text, group_cases, group_name, not_passed, why_not_passed
 
@@ -106,3 +107,14 @@ def test_lists_of_names_stand_below_each_other() -> None:
     text = calls("['A', 'B']", "['A']")
     assert "expected  ['A', 'B']\n" in text
     assert "actual    ['A']\n" in text
+
+
+def test_of_many_results_in_turns_the_failures_are_shown_and_the_rest_is_counted() -> None:
+    failures = [TestResult("contains", Verdict.FAILURE, str(turn), "no", turn=turn) for turn in (1, 2)]
+    undecided = [TestResult("coherence", Verdict.UNDECIDED, explanation="no rater", turn=1) for _ in range(3)]
+    earlier = (EarlierTurn("One", GeneratedData("no")),)
+    result = make.case(1, Verdict.FAILURE, *undecided, *failures)._replace(earlier=earlier)
+
+    assert case_text(result, most=2).count("FAILURE") == 2
+    assert "... and 3 more results: 3 UNDECIDED" in case_text(result, most=2)
+    assert "more result" not in case_text(result, most=3)

@@ -62,6 +62,7 @@ def test_names_and_numbers_are_not_linked() -> None:
     assert "see #\u200b12, @\u200boctocat" in text
 
 
+@pytest.mark.slow
 @given(st.lists(make.reports, max_size=2))
 def test_texts_cannot_break_the_structure(reports: list[Report]) -> None:
     _check(reports)

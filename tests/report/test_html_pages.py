@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 import report_runs as make
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
@@ -39,6 +41,7 @@ def test_a_page_of_a_large_run_stays_small_and_shows_all_cases_that_did_not_pass
     assert {case.number for case in page.cases(passed=False)} == FAILING
 
 
+@pytest.mark.slow
 def test_a_page_says_how_many_cases_it_leaves_out_and_how_to_see_them() -> None:
     report = large_report(10_000)
     [page] = lay_out([report])
@@ -50,6 +53,7 @@ def test_a_page_says_how_many_cases_it_leaves_out_and_how_to_see_them() -> None:
     assert f"<code>evalmeta test results --job-id {report.run.id} --result-format jsonl</code>" in text
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_page_share_its_size() -> None:
     first, second = lay_out([large_report(6_000), large_report(6_000)])
     assert not first.left_out

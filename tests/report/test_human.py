@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import report_runs as make
-from evalmeta.model.run import Verdict
+from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.run_options import RunOptions
 from evalmeta.report.human import Limits, find, limits_of, stream
 from evalmeta.report.terminal import print_human
@@ -55,6 +55,27 @@ def test_a_run_that_a_baseline_decides_names_no_required_pass_rate() -> None:
     assert "(required" not in render([replace(report, baseline=make.compared().baseline)])
 
 
+def test_a_long_path_is_shown_once() -> None:
+    path = (
+        f"force-app/main/{'long_folder_name/' * 6}aiEvaluationDefinitions/Returns_Desk.aiEvaluationDefinition-meta.xml"
+    )
+    usual = make.mixed()
+    report = replace(usual, file=path)
+
+    lines = render([report]).splitlines()
+
+    assert [line for line in lines if path in line] == [path]
+    assert [line.split()[:2] for line in lines if line.startswith("FAILED Returns_Desk:")]
+    # A case of another file keeps its path.
+    number = next(case.number for case in report.run.cases if case.verdict is Verdict.FAILURE)
+    assert f"other.yaml:{make.LINES[number]}" in render([replace(report, files={number: "other.yaml"})])
+    without_lines = render([replace(report, lines={})])
+    assert "FAILED Returns_Desk  case" in without_lines
+    out = io.StringIO()
+    print_human([report], Console(file=out, width=200, force_terminal=True, color_system=None), detail="failures")
+    assert out.getvalue().count(path) == 1
+
+
 def test_a_run_without_cases_is_only_heading_and_summary() -> None:
     assert len(render([make.report()]).splitlines()) == 4
 
@@ -71,6 +92,7 @@ def test_pipes_get_no_control_characters(reports: list[Report]) -> None:
     assert clean(text) == text
 
 
+@pytest.mark.slow
 @given(st.lists(make.reports, max_size=2))
 def test_terminals_get_no_control_characters_of_texts(reports: list[Report]) -> None:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None, _environ={})
@@ -209,6 +231,19 @@ def test_all_failures_are_shown_in_full_on_request() -> None:
     text = render([failing(1_000)], detail="all")
     assert text.count("topic_sequence_match): FAILURE") == 1_000
     assert "shows them in full" not in text
+
+
+def test_a_case_with_many_failures_shows_the_first_and_counts_the_others() -> None:
+    results = [TestResult("contains", Verdict.FAILURE, str(number), "no") for number in range(1_000)]
+    others = [TestResult("coherence", Verdict.UNDECIDED, explanation="no rater") for _ in range(9)]
+    text = render([make.report(make.case(1, Verdict.FAILURE, *others, *results))])
+
+    assert text.count("contains: FAILURE") == 20
+    assert "... and 989 more results: 980 FAILURE, 9 UNDECIDED; the json report has all" in text
+    assert text.count("\n") < 200
+    assert (
+        render([make.report(make.case(1, Verdict.FAILURE, *results))], detail="all").count("contains: FAILURE") == 1_000
+    )
 
 
 def test_a_few_failures_are_all_shown() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import report_runs as make
 from evalmeta.model.generated_data import Tokens
-from evalmeta.model.matrix import Cell, DifferingCase, Matrix, PairOfCells
+from evalmeta.model.matrix import Cell, Matrix, MatrixCase, PairOfCells
 from evalmeta.model.spending import Spent
 from evalmeta.model.statistics import CaseCounts, Latency
 from evalmeta.report import render
@@ -24,7 +24,7 @@ PAIRS = (
     PairOfCells(("large", "none"), 9, (1.0, 0.0), 0.001),
 )
 COUNTS = (CaseCounts(2, "When?", 0, 1), CaseCounts(2, "When?", 1), CaseCounts(2, "When?", errors=1))
-MATRIX = Matrix((SMALL, LARGE, NONE), PAIRS, (DifferingCase("desk.yaml", 2, "When <b>?", COUNTS),))
+MATRIX = Matrix((SMALL, LARGE, NONE), PAIRS, (MatrixCase("desk.yaml", 2, "When <b>?", COUNTS),))
 LINES = """\
 3 agents side by side
   agent  pass rate  passed  failed  errors  undecided  latency p50     p95  tokens in             cost
@@ -44,15 +44,15 @@ def test_people_see_the_agents_their_pairs_and_the_cases_that_differ() -> None:
 
 
 def test_agents_without_differences_say_so() -> None:
-    *_, last = matrix_lines(replace(MATRIX, differing=()))
+    *_, last = matrix_lines(replace(MATRIX, cases=()))
     assert last == "  No case differs."
 
 
 def test_many_cases_that_differ_are_counted() -> None:
     many = tuple(replace(MATRIX.differing[0], number=number) for number in range(1, 36))
-    lines = [*matrix_lines(replace(MATRIX, differing=many))]
+    lines = [*matrix_lines(replace(MATRIX, cases=many))]
     assert lines[-1] == "  ... and 5 more cases; the format json has all"
-    assert len(matrix_json(replace(MATRIX, differing=many))["differingCases"]) == 35  # type: ignore[arg-type]
+    assert len(matrix_json(replace(MATRIX, cases=many))["differingCases"]) == 35  # type: ignore[arg-type]
 
 
 def test_json_has_every_number_and_null_for_unknown_ones() -> None:

@@ -100,6 +100,7 @@ def with_base64(value: object) -> object:
     return [with_base64(item) for item in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 @given(make.reports)
 def test_any_run_is_what_the_messages_of_opentelemetry_read(report: Report) -> None:
     for line in render("otlp", [report]).splitlines():

@@ -66,6 +66,15 @@ def test_labels_are_cleaned(pipe: Console, terminal: Console) -> None:
         assert "\x1b[2J" not in _printed(console)
 
 
+def test_a_run_whose_cases_run_differently_often_counts_results(pipe: Console) -> None:
+    with Progress(pipe, enabled=True) as progress:
+        progress.start(RUN, 7, "Orders", iterations=0)
+        progress.update(RUN, 7)
+        progress.finish(RUN)
+    assert "started, 7 case results\n" in _printed(pipe)
+    assert "7 of 7 case results" in _printed(pipe)
+
+
 def test_a_run_in_several_iterations_counts_cases_at_the_start_and_results_at_the_end(pipe: Console) -> None:
     with Progress(pipe, enabled=True) as progress:
         progress.start(RUN, 12, "Orders", iterations=3)

@@ -55,6 +55,12 @@ def test_cases_and_their_failures_are_counted_separately() -> None:
     some = "not passed: 2 cases failed in at least one iteration (3 of their 4 case results)"
     assert decision(make.report(*failed, options=options)) == some
     failed[-1] = failed[-1]._replace(verdict=Verdict.FAILURE)
+    uneven = make.report(*failed[:3], options=RunOptions(most_iterations=2))
+    assert decision(uneven) == "not passed: 2 cases failed in all their iterations"
+    assert (decision(make.report(failed[2], options=uneven.run.options)), uneven.case_count) == (
+        "not passed: 1 case failed in 1 of 1 iteration",
+        2,
+    )
     assert decision(make.report(*failed, options=options)) == "not passed: 2 cases failed in all 2 iterations"
 
 

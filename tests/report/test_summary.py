@@ -56,8 +56,9 @@ def test_iterations_that_decided_nothing_have_no_interval() -> None:
 @pytest.mark.parametrize(
     ("latencies", "said"),
     [
+        ([0.0] * 20, "latency: p50 < 0.1 ms, p95 < 0.1 ms of 20 answers"),
         ([3.14] * 20, "latency: p50 3.1 ms, p95 3.1 ms of 20 answers"),
-        ([1234.5] * 21, "latency: p50 1,234 ms, p95 1,234 ms of 21 answers"),
+        ([1234.5] * 21, "latency: p50 1.234 s, p95 1.234 s of 21 answers"),
     ],
 )
 def test_latencies_are_shown_from_20_answers_on(latencies: list[float], said: str) -> None:

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from evalmeta.model.comparison import SUSPECTS, CaseComparison, Comparison, Significance, Standing, SuiteComparison
 from evalmeta.model.difference import Change, ChangeKind, Difference
 from evalmeta.report.text import attributes_json, count, one_line, percent, quote, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evalmeta.model.fingerprints import ChangesOfTest
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.statistics import CaseCounts
 
 
+Explain: TypeAlias = "Callable[[Comparison], Mapping[int, Sequence[str]]]"
+NO_REASONS: Final[Mapping[int, Sequence[str]]] = MappingProxyType({})
 Style = Literal["title", "plain", "worse", "better", "old", "new"]
 _ALWAYS_COUNTED: Final = (Standing.BROKEN, Standing.SUSPECT, Standing.STILL_FAILING, Standing.STILL_PASSING)
 _SHOWN: Final = (
-    *(Standing.BROKEN, *SUSPECTS, Standing.FLAKY_NOW, Standing.BACK, Standing.FIXED, Standing.MAYBE_FIXED),
-    *(Standing.ERROR, Standing.UNDECIDED, Standing.NEW, Standing.GONE),
+    *(Standing.BROKEN, Standing.ERROR, *SUSPECTS, Standing.FLAKY_NOW, Standing.FIXED, Standing.MAYBE_FIXED),
+    *(Standing.BACK, Standing.UNDECIDED, Standing.NEW, Standing.GONE),
 )
 _SHOWN_WHEN_CHANGED: Final = (Standing.FLAKY, Standing.STILL_FAILING, Standing.STILL_PASSING)
+WORST_FIRST: Final = (*_SHOWN, *_SHOWN_WHEN_CHANGED)
+"""The order of standings in lists."""
 _STYLES: Final[dict[Standing, Style]] = {
     Standing.BROKEN: "worse",
     Standing.SUSPECT: "worse",
@@ -31,6 +36,7 @@ _STYLES: Final[dict[Standing, Style]] = {
     Standing.MAYBE_FIXED: "better",
 }
 _STANDING_CHARS: Final = max(map(len, Standing))
+_REASON_INDENT: Final = " " * (_STANDING_CHARS + 9)
 _TESTS: Final = {"permutation": "permutation test", "fisher": "Fisher's exact test"}
 _SMALLEST_P: Final = 0.001
 _WERE: Final = {True: "was", False: "were"}
@@ -44,42 +50,63 @@ class StyledLine(NamedTuple):
     text: str
 
 
-def suite_lines(suite: SuiteComparison, *, suspects_fail: bool = False) -> Iterator[list[StyledLine]]:
-    """Yield the lines of the tests of a command, in blocks; tests in which nothing changed are only counted."""
+def suite_lines(
+    suite: SuiteComparison, *, suspects_fail: bool = False, explain: Explain = lambda _: {}
+) -> Iterator[list[StyledLine]]:
+    """Yield the lines of the tests of a command, in blocks; tests in which nothing changed are only counted.
+
+    `explain` returns the reasons why cases of a test changed, by their numbers.
+    """
     tests = [test for test in suite.tests if len(suite.tests) == 1 or not is_unchanged(test)]
     same = len(suite.tests) - len(tests)
     head = [StyledLine("plain", f"{same:,} of {count(len(suite.tests), 'test')}: no change")] if same else []
     if suite.significance:
         together = f"{count(len(suite.tests), 'test')} together: {_rates(suite.significance)}"
         head.append(StyledLine("worse" if suite.is_significantly == "worse" else "plain", together))
-    blocks = [head, *([*comparison_lines(test, suspects_fail=suspects_fail)] for test in tests)]
+    blocks = [head, *([*comparison_lines(test, suspects_fail=suspects_fail, reasons=explain(test))] for test in tests)]
     for place, block in enumerate(filter(None, blocks)):
         yield [StyledLine("plain", ""), *block] if place else block
 
 
-def comparison_lines(comparison: Comparison, *, suspects_fail: bool = False) -> Iterator[StyledLine]:
-    """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts."""
+def comparison_lines(
+    comparison: Comparison, *, suspects_fail: bool = False, reasons: Mapping[int, Sequence[str]] = NO_REASONS
+) -> Iterator[StyledLine]:
+    """Yield the lines of a comparison: the verdict, the pass rates, each case that changed, and the counts.
+
+    Below a case come the `reasons` of its number.
+    """
     labels = f"({comparison.after} against {comparison.before})"
     title = f"{comparison.name}: {verdict(comparison, suspects_fail=suspects_fail)} {labels}"
     yield StyledLine("title", one_line(title, chars=400))
-    yield StyledLine("plain", f"  {_rates_of(comparison)}")
-    for standing in (*_SHOWN, *_SHOWN_WHEN_CHANGED):
+    yield StyledLine("plain", f"  {rates_text(comparison)}")
+    for standing in WORST_FIRST:
         for case in comparison.of(standing):
             if standing in _SHOWN or case.change != "same":
                 yield _case_line(case)
+                yield from (StyledLine("plain", f"{_REASON_INDENT}{reason}") for reason in _reasons(case, reasons))
+    yield from (StyledLine("plain", f"  {line}") for line in remark_lines(comparison))
+
+
+def remark_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield what a comparison says behind its cases: the counts, the cases that were not run, changes of the test."""
     numbers = [(standing, len(comparison.of(standing))) for standing in Standing]
     counts = [
         count(number, "error") if standing is Standing.ERROR else f"{number:,} {standing}"
         for standing, number in numbers
         if number or standing in _ALWAYS_COUNTED
     ]
-    yield StyledLine("plain", f"  {', '.join(counts)}")
+    yield ", ".join(counts)
     for number, when in zip(comparison.not_asked, (" before", ""), strict=True):
         if number:
             verb = "was" if number == 1 else "were"
-            yield StyledLine("plain", f"  {count(number, 'case')} {verb} not run{when}")
-    for line in (*change_texts(comparison.changes), *_explanations(comparison)):
-        yield StyledLine("plain", f"  {line}")
+            yield f"{count(number, 'case')} {verb} not run{when}"
+    yield from change_texts(comparison.changes)
+    yield from _explanations(comparison)
+
+
+def _reasons(case: CaseComparison, reasons: Mapping[int, Sequence[str]]) -> Sequence[str]:
+    # The number of a removed case may be that of another one now.
+    return () if case.after is None else reasons.get(case.number, ())
 
 
 def change_texts(changes: ChangesOfTest) -> Iterator[str]:
@@ -167,7 +194,8 @@ def p_text(p_value: float) -> str:
     return f"p < {_SMALLEST_P:g}" if p_value < _SMALLEST_P else f"p = {p_value:.2g}"
 
 
-def _rates_of(comparison: Comparison) -> str:
+def rates_text(comparison: Comparison) -> str:
+    """Return how the pass rate of both runs changed."""
     significance = comparison.significance
     if significance is None:
         return "no case was judged in both runs"

@@ -41,13 +41,14 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     A case without results has one row, with its verdict. In a case of several turns, the utterance, the answer and
     its cost are those of the turn that the row's result judges.
     """
-    yield _lines([COLUMNS])
+    yield lines([COLUMNS])
     for report in reports:
         for case in report.run.cases:
-            yield _lines(_rows(report, case))
+            yield lines(_rows(report, case))
 
 
-def _lines(rows: Iterable[Sequence[str]]) -> str:
+def lines(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as the lines of a table."""
     sheet = io.StringIO()
     csv.writer(sheet, lineterminator="\r\n").writerows(rows)
     return sheet.getvalue()
@@ -55,14 +56,14 @@ def _lines(rows: Iterable[Sequence[str]]) -> str:
 
 def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
     run, verdict = report.run, report.verdict_of(case)
-    start = [_cell(run.definition), _cell(run.id), f"{case.iteration}", f"{case.number}"]
-    label, doubts = _cell(case.label), " ".join(doubt_codes(run, case))
+    start = [safe_cell(run.definition), safe_cell(run.id), f"{case.iteration}", f"{case.number}"]
+    label, doubts = safe_cell(case.label), " ".join(doubt_codes(run, case))
     flags = ["true" if flag else "false" for flag in (report.is_partly_judged(case), case.is_quarantined)]
     costs = [*map(partial(_dollars, case), ROLES)]
-    metadata = _cell(json_text(case.metadata)) if case.metadata else ""
+    metadata = safe_cell(json_text(case.metadata)) if case.metadata else ""
     if not case.results:
         last = exchanges(case)[-1]
-        broken = ["", "", verdict, "", "", "", "", _cell(case.error), ""]
+        broken = ["", "", verdict, "", "", "", "", safe_cell(case.error), ""]
         end = ["", "", label, "", "", doubts, *flags, *costs, _first_token(last), metadata]
         yield [*start, *_texts(last), verdict, *broken, *_cost(last), *end]
     for result in case.results:
@@ -77,13 +78,13 @@ def _rows(report: Report, case: CaseResult) -> Iterator[list[str]]:
 
 def _texts(exchange: Exchange) -> list[str]:
     outcome = exchange.generated.outcome if exchange.generated else ""
-    return [_cell(exchange.utterance), _cell(outcome)]
+    return [safe_cell(exchange.utterance), safe_cell(outcome)]
 
 
 def _judgement(result: TestResult, case: CaseResult) -> list[str]:
     texts = (result.expected, result.actual, result.explanation, result.error or case.error, result.rater)
     label, word = label_of(result.name, result.label), "MEASURED" if result.is_measured else result.verdict
-    return [_cell(result.name), _cell(label), word, _number(result.score), *map(_cell, texts)]
+    return [safe_cell(result.name), safe_cell(label), word, _number(result.score), *map(safe_cell, texts)]
 
 
 def _cost(exchange: Exchange) -> list[str]:
@@ -108,7 +109,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.15g}"
 
 
-def _cell(text: str | None) -> str:
+def safe_cell(text: str | None) -> str:
+    """Return a text as a cell that no spreadsheet reads as a formula, or cuts."""
     cell = clean(text or "")
     cell = f"'{cell}" if _FORMULA.match(cell) else cell
     return cell if len(cell) <= _CELL_CHARS else f"{cell[: _CELL_CHARS - 1]}…"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.aggregation import coverage_of, mean_name
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 _LABEL_CHARS: Final = 10
 _INNER_INDENT: Final = 2
 _LISTED_ITERATIONS: Final = 10
-# The expectations of calls, which are shown in columns.
-_CALLS: Final = frozenset({ACTIONS, "tool_trajectory_avg_score"})
+CALLS: Final = frozenset({ACTIONS, "tool_trajectory_avg_score"})
+"""The expectations of calls, which are shown in columns."""
+SHOWN_RESULTS: Final = 20
+"""How many results of a case people see, if they do not ask for all."""
 _ORDER: Final = (Verdict.FAILURE, Verdict.ERROR, Verdict.UNDECIDED)
 
 
@@ -51,11 +55,12 @@ class CaseGroup(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """One turn of a case: its number from 1, the utterance, and the answer if there is one."""
+    """One turn of a case: its number from 1, the utterance, the answer if there is one, or what is known without it."""
 
     turn: int
     utterance: str
     generated: GeneratedData | None
+    unanswered: GeneratedData | None = None
 
 
 def group_cases(report: Report) -> Iterator[CaseGroup]:
@@ -147,7 +152,7 @@ def counted_reason(report: Report, case: CaseResult) -> str:
 def case_name(case: CaseResult, run: Run) -> str:
     """Return number, label and utterances of a case on one line, and the iteration if the run has several."""
     name = case_title(case)
-    return f"{name} (iteration {case.iteration})" if run.options.iterations > 1 else name
+    return f"{name} (iteration {case.iteration})" if run.options.is_repeated else name
 
 
 def case_title(case: CaseResult) -> str:
@@ -207,12 +212,18 @@ def not_passed(case: CaseResult) -> tuple[TestResult, ...]:
 
 
 def case_text(
-    case: CaseResult, summary: Summary | None = None, *, indent: str = "", traceback: bool = False, steps: bool = False
+    case: CaseResult,
+    summary: Summary | None = None,
+    *,
+    indent: str = "",
+    traceback: bool = False,
+    steps: bool = False,
+    most: int | None = None,
 ) -> str:
     """Return everything in `blocks` as clean, indented, wrapped lines."""
     lines = []
     steps_chars = LINE_CHARS - len(indent) - _INNER_INDENT - _LABEL_CHARS if steps else 0
-    for title, fields in blocks(case, summary, traceback=traceback, steps_chars=steps_chars):
+    for title, fields in blocks(case, summary, traceback=traceback, steps_chars=steps_chars, most=most):
         inner = indent + " " * _INNER_INDENT * bool(title)
         if title:
             lines.append(indent + one_line(title))
@@ -223,15 +234,22 @@ def case_text(
 
 
 def blocks(
-    case: CaseResult, summary: Summary | None = None, *, traceback: bool = False, steps_chars: int = 0
+    case: CaseResult,
+    summary: Summary | None = None,
+    *,
+    traceback: bool = False,
+    steps_chars: int = 0,
+    most: int | None = None,
 ) -> Iterator[tuple[str, list[Field]]]:
     """Yield titles with fields: first those of the case, without a title, then those of each result that did not pass.
 
     A case of several turns has a title for each turn, followed by its results. The case's means in the run's `summary`
     come with the case. The steps of the agent, in lines of `steps_chars`, come last in a turn, beside its results; they
-    are left out by default.
+    are left out by default. At most `most` results are shown, failures first, and the others are counted; undecided
+    results with the same reason are one.
     """
-    results = not_passed(case)
+    groups = _with_same_reason(not_passed(case))
+    more = _more_results(groups[len(groups[:most]) :])
     errors = [Field("error", case.error)] if case.error else [Field("why", text) for text in _orgs_verdict(case)]
     if traceback and case.traceback:
         errors.append(Field("traceback", case.traceback))
@@ -240,15 +258,25 @@ def blocks(
         errors.append(Field("metadata", metadata_text(case.metadata)))
     means = [Field("mean", f"{average.name} {mean_text(average)}: {average.verdict}") for average in averages]
     if not case.earlier:
-        first, *others = _exchange_fields(exchanges(case)[-1], results)
+        first, *others = _exchange_fields(exchanges(case)[-1], chain.from_iterable(groups[:most]))
         yield "", [first, *errors, *others, *means, *_steps_fields(exchanges(case)[-1], steps_chars)]
-        yield from map(_block, _with_same_reason(results))
+        yield from map(_block, groups[:most])
+        yield from more
         return
     yield "", [*errors, *means]
     for exchange in exchanges(case):
-        own = results_of(exchange, case, results)
-        yield f"turn {exchange.turn}", [*_exchange_fields(exchange, own), *_steps_fields(exchange, steps_chars)]
-        yield from map(_block, _with_same_reason(own))
+        own = [group for group in groups[:most] if exchange_of(case, group[0]).turn == exchange.turn]
+        fields = _exchange_fields(exchange, chain.from_iterable(own))
+        yield f"turn {exchange.turn}", [*fields, *_steps_fields(exchange, steps_chars)]
+        yield from map(_block, own)
+    yield from more
+
+
+def _more_results(groups: Iterable[Sequence[TestResult]]) -> Iterator[tuple[str, list[Field]]]:
+    counts = Counter(result.verdict for group in groups for result in group)
+    if counts:
+        verdicts = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
+        yield f"... and {count(counts.total(), 'more result')}: {verdicts}; the json report has all", []
 
 
 def metadata_text(metadata: JsonObject) -> str:
@@ -259,7 +287,7 @@ def metadata_text(metadata: JsonObject) -> str:
 def exchanges(case: CaseResult) -> list[Exchange]:
     """Return the turns of a case in order."""
     earlier = [Exchange(turn, exchange.utterance, exchange.generated) for turn, exchange in enumerate(case.earlier, 1)]
-    return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated)]
+    return [*earlier, Exchange(len(earlier) + 1, case.utterance, case.generated, case.unanswered)]
 
 
 def exchange_of(case: CaseResult, result: TestResult) -> Exchange:
@@ -303,7 +331,7 @@ def _title(result: TestResult) -> str:
     return f"{label} ({result.name})" if label and label != result.name else result.name
 
 
-def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Iterator[Field]:
+def _exchange_fields(exchange: Exchange, results: Iterable[TestResult]) -> Iterator[Field]:
     yield Field("utterance", exchange.utterance or "(no utterance)")
     answer = exchange.generated.outcome if exchange.generated else None
     if answer and not any(_is_comparable(result) and result.actual == answer for result in results):
@@ -311,7 +339,8 @@ def _exchange_fields(exchange: Exchange, results: Sequence[TestResult]) -> Itera
 
 
 def _steps_fields(exchange: Exchange, chars: int) -> Iterator[Field]:
-    if chars and exchange.generated and (text := steps_text(exchange.generated, chars=chars)):
+    known = exchange.generated or exchange.unanswered
+    if chars and known and (text := steps_text(known, chars=chars)):
         yield Field(STEPS_LABEL, text)
 
 
@@ -339,7 +368,7 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
 
 def _has_rows(result: TestResult) -> bool:
     """Return whether the lines of expected and actual are calls that stand beside each other."""
-    if canonical_name(result.name) not in _CALLS or result.verdict is not Verdict.FAILURE:
+    if canonical_name(result.name) not in CALLS or result.verdict is not Verdict.FAILURE:
         return False
     expected, actual = result.expected.splitlines(), result.actual.splitlines()
     return len(expected) == len(actual) > 0 and not any(text.startswith("[") for text in (*expected, *actual))

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Verdict
 from evalmeta.model.spending import cost_lines
+from evalmeta.report.causes import cause_text, causes_in
 from evalmeta.report.comparison import comparison_lines, is_unchanged
-from evalmeta.report.details import all_utterances, case_text, case_title, group_cases, group_title, why_not_passed
+from evalmeta.report.details import (
+    SHOWN_RESULTS,
+    all_utterances,
+    case_text,
+    case_title,
+    group_cases,
+    group_title,
+    why_not_passed,
+)
 from evalmeta.report.matrix import agent_table, case_table, differing_text, more_cases, pair_texts
 from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
@@ -61,10 +70,10 @@ def _commands(report: Report) -> Iterator[str]:
 
 def _times(report: Report, number: int) -> str:
     """Return in how many iterations a case failed or ended in an error, if the run has several."""
-    iterations, times = report.run.options.iterations, report.times
-    if iterations == 1:
+    if not report.is_repeated:
         return ""
-    return f"in {times.failed[number] + times.broken[number]:,} of {count(iterations, 'iteration')}: "
+    times = report.times
+    return f"in {times.failed[number] + times.broken[number]:,} of {count(times.results[number], 'iteration')}: "
 
 
 def _location(report: Report, number: int | None) -> Iterator[tuple[str, str]]:
@@ -85,6 +94,7 @@ _HEAD: Final = (
     "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
 )
 _SHOWN_RATES: Final = 50
+_SHOWN_CAUSES: Final = 20
 _SIGNS: Final = {True: "✅", False: "❌"}
 _MEANS: Final = {Verdict.PASS: "✅", Verdict.FAILURE: "❌", Verdict.ERROR: "❌", Verdict.UNDECIDED: "❔"}
 
@@ -145,7 +155,7 @@ def _cells(report: Report) -> Iterator[str]:
 
 def _matrix(matrix: Matrix) -> str:
     """Return the agents side by side, the pairs, and the cases in which they differ."""
-    pairs = "".join(f"- {_prose(text)}\n" for text in pair_texts(matrix))
+    pairs = "".join(f"- {prose(text)}\n" for text in pair_texts(matrix))
     cases = _figures(case_table(matrix), more_cases(matrix).removeprefix("... and "))
     return f"{_figures(agent_table(matrix))}\n{pairs}\n{differing_text(matrix)}\n{cases}"
 
@@ -153,19 +163,19 @@ def _matrix(matrix: Matrix) -> str:
 def _figures(rows: Sequence[Sequence[str]], more: str = "") -> str:
     """Return a table whose first row has the titles, and whose first column is a text and all others are numbers."""
     titles, *others = rows
-    head = f"| {' | '.join(map(_prose, titles))} |", f"|---|{'--:|' * (len(titles) - 1)}"
-    return _table(head, ([_code(first), *map(_prose, cells)] for first, *cells in others), more)
+    head = f"| {' | '.join(map(prose, titles))} |", f"|---|{'--:|' * (len(titles) - 1)}"
+    return _table(head, ([_code(first), *map(prose, cells)] for first, *cells in others), more)
 
 
 def _section(report: Report) -> Iterator[str]:
-    yield f"\n### {_code(report.run.definition)}\n\n{_prose(one_line(report.outcome(), chars=400))}\n"
+    yield f"\n### {_code(report.run.definition)}\n\n{prose(one_line(report.outcome(), chars=400))}\n"
     yield from filter(None, (_comparison(report), _averages(report), _measures(report), _rates(report)))
     for name, reasons in report.undecided_reasons.items():
-        yield f"\n- {_code(name)}: {_prose(reasons_text(reasons))}\n"
+        yield f"\n- {_code(name)}: {prose(reasons_text(reasons))}\n"
     if checks := "\n".join(check_lines(report.run, report.tally.differences)):
         yield f"\n<pre>{html.escape(checks, quote=False)}</pre>\n"
     for line in quarantine_lines(report):
-        yield f"\n- {_prose(line)}\n"
+        yield f"\n- {prose(line)}\n"
     # Results that do not count come last.
     for is_forgiven in (False, True) if report.baseline or report.summary.quarantined else (False,):
         for group in group_cases(report):
@@ -180,18 +190,21 @@ def _comparison(report: Report) -> str:
         return ""
     _, *lines = (line.text for line in comparison_lines(baseline.comparison))
     text, label = html.escape("\n".join(lines), quote=False), _code(baseline.comparison.before)
-    why = _prose(one_line(baseline.text, chars=400))
-    return f"\n{_SIGNS[baseline.passed]} Compared with {label}: {why}\n\n<pre>{text}</pre>\n"
+    why = prose(one_line(baseline.text, chars=400))
+    shown = (prose(one_line(cause_text(cause), chars=400)) for cause in causes_in(report)[:_SHOWN_CAUSES])
+    causes = "".join(f"- {cause}\n" for cause in shown)
+    listed = f"{causes}\n" if causes else ""
+    return f"\n{_SIGNS[baseline.passed]} Compared with {label}: {why}\n\n{listed}<pre>{text}</pre>\n"
 
 
 def _details(report: Report, group: CaseGroup) -> str:
-    case, name = group.case, _prose(group_title(report, group))
+    case, name = group.case, prose(group_title(report, group))
     utterances = html.escape(one_line(all_utterances(case)), quote=False)
     head = f"<b>{VERDICT_WORDS[group.verdict]}</b> {name} <code>{utterances}</code>"
     where = report.location(case)
     at = f"\n{_code(where, chars=400)}\n" if where else ""
     # An empty line ends an HTML block of Markdown, but not one that begins with <pre>.
-    text = html.escape(case_text(case, report.summary), quote=False)
+    text = html.escape(case_text(case, report.summary, most=SHOWN_RESULTS), quote=False)
     return f"\n<details><summary>{head}</summary>\n{at}\n<pre>{text}</pre>\n\n</details>\n"
 
 
@@ -210,7 +223,7 @@ def _rates(report: Report) -> str:
     statistics = report.statistics
     corrected = corrected_text(statistics.corrected) if statistics and statistics.corrected else ""
     lines = filter(None, (corrected, pass_chances(statistics) if statistics else "", *cost_lines(report.tally.spent)))
-    text = "".join(f"\n- {_prose(line)}\n" for line in lines)
+    text = "".join(f"\n- {prose(line)}\n" for line in lines)
     rates = [(counts, rate) for counts, rate in case_rates(report.run, statistics) if counts.failed]
     rows = ((f"{counts.number}", _code(counts.utterance), rate) for counts, rate in rates[:_SHOWN_RATES])
     left_out = len(rates) - _SHOWN_RATES
@@ -237,7 +250,8 @@ def _code(text: str, *, chars: int = LINE_CHARS) -> str:
     return f"<code>{_escape(one_line(text, chars=chars))}</code>"
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
+    """Return text that cannot act as Markdown or HTML."""
     # GitHub links @names and #numbers even if they are escaped: a zero-width space prevents that.
     return _escape(text).replace("&#64;", "&#64;&#8203;").replace("&#35;", "&#35;&#8203;")
 

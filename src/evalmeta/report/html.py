@@ -18,6 +18,7 @@ from evalmeta.model.run import TestResult, Verdict
 from evalmeta.model.spending import cost_lines
 from evalmeta.plugins import plugin_names
 from evalmeta.protocol.json_fields import to_timestamp
+from evalmeta.report.causes import cause_text, causes_in
 from evalmeta.report.comparison import comparison_lines, verdict
 from evalmeta.report.details import CaseGroup, all_utterances, exchanges, group_name, results_of, why_not_passed
 from evalmeta.report.html_pages import choices, lay_out
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     Kind = Literal["good", "bad", "dim"]
 
 
-_SECOND: Final = 999.5
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 # Comparing takes quadratic time; longer texts are shown without highlights.
@@ -59,11 +59,17 @@ def stream(reports: Sequence[Report]) -> Iterator[str]:
     Security Policy allows only its own style and script, and no requests.
     """
     style, script = _asset("parts.css") + _asset("run.css"), _asset("run.js")
-    hashes = (_hash(style), _hash(script))
+    hashes = (source_hash(style), source_hash(script))
     pages = sorted(lay_out(reports), key=lambda page: page.report.counts_as_passed + page.report.is_brief)
     yield from template("run.html.j2").generate(
         pages=pages, choices=choices(pages), style=style, script=script, hashes=hashes, version=__version__
     )
+
+
+def stand_alone(name: str, **values: object) -> str:
+    """Return a page from a template, with the style of reports and without a script; it loads nothing."""
+    style = _asset("parts.css") + _asset("run.css")
+    return template(name).render(style=style, style_hash=source_hash(style), version=__version__, **values)
 
 
 @cache
@@ -97,7 +103,17 @@ def environment(*folders: Path) -> Environment:
         "time": time_text,
     }
     functions = (
-        *(both_verdicts, check_lines, comparison_lines, corrected_text, cost_lines, coverage_text, exchanges),
+        *(
+            both_verdicts,
+            check_lines,
+            comparison_lines,
+            cause_text,
+            causes_in,
+            corrected_text,
+            cost_lines,
+            coverage_text,
+            exchanges,
+        ),
         *(agent_table, case_table, differing_text, more_cases, pair_texts),
         *(mean_cells, mean_text, reasons_text, results_of, score_text, shown_averages, totals, verdicts_by_name),
         word_difference,
@@ -123,9 +139,7 @@ def _label(result: TestResult | str) -> str:
 
 def duration_text(value: float) -> str:
     """Return a duration of milliseconds with its unit."""
-    if not math.isfinite(value):
-        return "unknown"
-    return milliseconds(value) if value < _SECOND else seconds(value / 1000)
+    return milliseconds(value) if math.isfinite(value) else "unknown"
 
 
 def time_text(value: float) -> str:
@@ -138,7 +152,7 @@ def _asset(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
     """Return the hash by which a Content Security Policy allows an inline style or script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from evalmeta.model.aggregation import is_failing
 from evalmeta.model.run import CaseResult, Verdict
 from evalmeta.report.details import (
+    SHOWN_RESULTS,
     case_text,
     group_cases,
     group_name,
@@ -139,9 +140,10 @@ def _passed_run(report: Report) -> str:
 
 
 def _heading(report: Report, *, has_places: bool) -> Iterator[Line]:
-    """Yield the heading, and the path of a definition unless cases follow with their places."""
+    """Yield the heading, and the path of a definition unless cases follow with it."""
     yield Line(heading(report), "title")
-    if report.file and report.file != report.run.definition and not has_places:
+    shows_path = has_places and not report.has_long_path
+    if report.file and report.file != report.run.definition and not shows_path:
         yield Line(one_line(report.file, chars=400), "dim")
 
 
@@ -195,9 +197,10 @@ def _verdict(reports: Sequence[Report], *, is_short: bool = False) -> Iterator[L
 def _details(part: CaseDetails) -> str:
     report, (case, verdict, *_), is_verbose = part
     start = f"{VERDICT_WORDS[verdict]:{_WORD_CHARS}} {group_title(report, part.group)}"
-    where = report.location(case)
+    where = report.place_in_list(case)
     head = f"{start} {one_line(where, chars=400)}" if where else start
-    details = case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=is_verbose, steps=is_verbose)
+    most = None if is_verbose else SHOWN_RESULTS
+    details = case_text(case, report.summary, indent=_DETAILS_INDENT, traceback=is_verbose, steps=is_verbose, most=most)
     return f"{head}\n{details}"
 
 
@@ -278,7 +281,7 @@ def _line(report: Report, group: CaseGroup) -> str:
     """Return verdict and place of a case that fails its run, its number, and why it did not pass."""
     case, verdict = group.case, group.verdict
     place, why = (
-        one_line(report.location(case) or report.run.definition, chars=400),
+        one_line(report.place_in_list(case) or report.run.definition, chars=400),
         why_not_passed(case, report.summary),
     )
     if verdict is Verdict.PASS:

@@ -106,11 +106,21 @@ def _case(report: Report, case: CaseResult) -> JsonObject:
         **(_given(doubts=doubt_codes(report.run, case)) if report.run.doubts else {}),
         "label": case.label or None,
         "earlier": [{"utterance": turn.utterance, **_answer(turn.generated)} for turn in case.earlier],
+        **({"error_origin": case.origin.value} if case.origin else {}),
         **({"traceback": case.traceback} if case.traceback else {}),
         **({"quarantine": write_quarantine(case.quarantine)} if case.quarantine else {}),
         **({"asked_again": case.asked_again} if case.asked_again else {}),
-        **_given(cost=costs_json(case.spent), metadata=case.metadata),
+        **_given(cost=costs_json(case.spent), metadata=case.metadata, tags=[*case.tags] or None),
+        **_given(unanswered=_unanswered(case.unanswered)),
     }
+
+
+def _unanswered(known: GeneratedData | None) -> JsonValue:
+    """Return what is known of a turn without an answer."""
+    if known is None:
+        return None
+    values = _answer(known)
+    return {key: values[key] for key in ("topic", "actions", "tokens", "trace") if key in values}
 
 
 def _answer(generated: GeneratedData | None) -> JsonObject:
@@ -165,7 +175,7 @@ def statistics_json(run: Run, statistics: RunStatistics) -> JsonObject:
         "answers": statistics.answers,
         **_given(cost=costs_json(statistics.spent)),
     }
-    if run.options.iterations > 1:
+    if run.options.is_repeated:
         cases = zip(statistics.cases, statistics.intervals, strict=True)
         body["passAtK"] = [
             attributes_json(chance, "k", "any_passes", "all_pass", "cases") for chance in statistics.pass_at

@@ -108,7 +108,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     for average in summary.averages:
         mean = f"{mean_text(average)}, over {count(average.count, 'result')}: {average.verdict}"
         yield f"average-{clean(average.name)}-of-{case_label(average)}", mean
-    for estimate in report.statistics.pass_at[:_SHOWN_K] if report.statistics and run.options.iterations > 1 else ():
+    for estimate in report.statistics.pass_at[:_SHOWN_K] if report.statistics and run.options.is_repeated else ():
         yield f"pass-at-{estimate.k}", f"{estimate.any_passes:g}"
         yield f"pass-hat-{estimate.k}", f"{estimate.all_pass:g}"
     for counts, rate in case_rates(run, report.statistics):

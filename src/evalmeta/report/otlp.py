@@ -125,14 +125,14 @@ def _case_records(report: Report, case: CaseResult, run: Span) -> Iterator[Span 
     turns = exchanges(case)
     for exchange in turns:
         is_last = exchange is turns[-1]
-        span_id = _link(*key, exchange.turn).span_id
+        turn, parent = _turn_ids(report.run, exchange, own, _link(*key, exchange.turn).span_id)
         end = _end(exchange, start, _nanoseconds(case.ended) if is_last else start)
-        yield _turn_span(report.run, exchange, SpanLink(own.trace_id, span_id), own, start, end, identity)._replace(
-            error=case.error if is_last else None
+        yield _turn_span(report.run, exchange, turn, start, end, identity)._replace(
+            parent_id=parent, links=() if parent else (own,), error=case.error if is_last else None
         )
         for result in results_of(exchange, case, case.results):
             event = SpanEvent(_EVALUATION, _evaluation(result), max(end, _nanoseconds(case.ended)))
-            yield LogEvent(own.trace_id, span_id, event)
+            yield LogEvent(*turn, event)
         start = end
 
 
@@ -164,14 +164,25 @@ def _case_span(report: Report, case: CaseResult, own: SpanLink, run: Span, ident
     )
 
 
-def _turn_span(
-    run: Run, exchange: Exchange, own: SpanLink, case: SpanLink, start: int, end: int, identity: JsonObject
-) -> Span:
+def _turn_ids(run: Run, exchange: Exchange, case: SpanLink, span_id: str) -> tuple[SpanLink, str]:
+    """Return the ids of a turn, and its parent.
+
+    If the traces of the agent were read, the turn is the root of the agent's own trace. If its answers are judged
+    again, that trace belongs to the run that asked for them.
+    """
+    known = exchange.generated or exchange.unanswered
+    if known is None or known.traceparent is None or run.answers_of is not None:
+        return SpanLink(case.trace_id, span_id), case.span_id
+    _, trace_id, parent_id, _ = known.traceparent.split("-")
+    return SpanLink(trace_id, parent_id), ""
+
+
+def _turn_span(run: Run, exchange: Exchange, own: SpanLink, start: int, end: int, identity: JsonObject) -> Span:
     topic = exchange.generated.topic if exchange.generated else None
     agent = topic or run.subject_name
-    said = turn_attributes(exchange.utterance, exchange.generated)
+    said = turn_attributes(exchange.utterance, exchange.generated, unanswered=exchange.unanswered)
     attributes = {**said, "gen_ai.agent.name": agent or None, TURN: exchange.turn, **identity}
-    return Span(*own, case.span_id, f"invoke_agent {clean(agent)}".rstrip(), start, end, attributes)
+    return Span(*own, "", f"invoke_agent {clean(agent)}".rstrip(), start, end, attributes)
 
 
 def _end(exchange: Exchange, start: int, otherwise: int) -> int:

@@ -72,7 +72,10 @@ class Progress(_Display):
         return ", ".join(self._suite.counts().values())
 
     def start(self, run_id: str, total: int, name: str, *, iterations: int = 1) -> None:
-        """Begin a run with `total` case results in all iterations; 0 if the number is not known yet."""
+        """Begin a run with `total` case results in all iterations; 0 if the number is not known yet.
+
+        `iterations` is 0 if some cases run more often than others.
+        """
         row = self._rows[run_id] = _Row(f" (run {run_id})" if name else f"run {run_id}", name, total, iterations)
         self._suite.rows.append(row)
         if self._bars:
@@ -118,7 +121,7 @@ class Progress(_Display):
             self._write_due_line(row)
             return
         unjudged = f", {row.undecided:,} undecided" if row.undecided else ""
-        results = count(row.total, "case result" if row.iterations > 1 else "case")
+        results = count(row.total, "case" if row.iterations == 1 else "case result")
         end = "finished" if is_over else "stopped waiting"
         self._write_line(f"{row.label()}: {end}, {row.done:,} of {results}, {row.failed:,} not passed{unjudged}")
 
@@ -183,6 +186,8 @@ class _Row:
         """Return the number of cases, of which each iteration runs all."""
         if not self.total:
             return ""
+        if not self.iterations:
+            return f", {count(self.total, 'case result')}"
         cases = count(self.total // self.iterations, "case")
         return f", {cases} x {self.iterations:,} iterations" if self.iterations > 1 else f", {cases}"
 

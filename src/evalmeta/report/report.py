@@ -14,12 +14,13 @@ from evalmeta.report.results import missed_text
 from evalmeta.report.text import count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evalmeta.model.comparison import Comparison
     from evalmeta.model.evaluation import Quarantine
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.matrix import Matrix
+    from evalmeta.model.run_options import RunOptions
     from evalmeta.model.statistics import RunStatistics
 
 
@@ -36,6 +37,8 @@ STATE_WORDS: Final[dict[str, str]] = {
     PARTLY: "partly",
 }
 _SHOWN_AVERAGES: Final = 3
+# The usual paths of Salesforce DX projects have up to 100 characters.
+_MOST_PATH_CHARS: Final = 100
 _SHOWN_REASONS: Final = 2
 _NO_REASON: Final = "no rater could judge it"
 
@@ -124,15 +127,16 @@ class Report:
     @property
     def case_count(self) -> int:
         """Return the number of cases that have results."""
-        # A complete run has one of each case in each iteration: they need not be read.
-        if self.counted is None and self.run.is_complete:
-            return len(self.run.cases) // self.run.options.iterations
+        # A complete run has as many of each case, unless cases have their own iterations: they need not be read.
+        iterations = self.run.options.common_iterations
+        if self.counted is None and self.run.is_complete and iterations:
+            return len(self.run.cases) // iterations
         return len(self.times.results)
 
     @property
     def is_repeated(self) -> bool:
         """Return whether the run has several iterations."""
-        return self.run.options.iterations > 1
+        return self.run.options.is_repeated
 
     @property
     def has_passed(self) -> bool:
@@ -237,6 +241,18 @@ class Report:
         file, line = self.place_of(case.number)
         return f"{file}:{line}" if file and line else file
 
+    @property
+    def has_long_path(self) -> bool:
+        """Return whether the path of the file is too long to be shown with every case."""
+        return self.file is not None and len(self.file) > _MOST_PATH_CHARS
+
+    def place_in_list(self, case: CaseResult) -> str | None:
+        """Return the location of a case for lists of cases: with a long path, the name of the test and the line."""
+        file, line = self.place_of(case.number)
+        if not self.has_long_path or file != self.file:
+            return self.location(case)
+        return f"{self.run.definition}:{line}" if line else self.run.definition
+
     def decision(self) -> str:
         """Return one line that says whether the run passed and why, or how far it is."""
         run, summary = self.run, self.summary
@@ -309,15 +325,16 @@ class Report:
 
     def _times(self, verdict: Verdict, what: str) -> str:
         """Return `1 case failed`; with several iterations `1 case failed in 2 of 3 iterations`, or all of them."""
-        iterations = self.run.options.iterations
-        if iterations == 1:
+        if not self.is_repeated:
             return f"{count(self.summary.failed if verdict is Verdict.FAILURE else self.summary.errors, 'case')} {what}"
         numbers = self.times.failed if verdict is Verdict.FAILURE else self.times.broken
-        of_cases, text = sum(self.times.results[number] for number in numbers), f"{count(len(numbers), 'case')} {what}"
+        iterations, text = [self.times.results[number] for number in numbers], f"{count(len(numbers), 'case')} {what}"
+        of_cases = sum(iterations)
         if len(numbers) == 1:
-            return f"{text} in {numbers.total():,} of {count(iterations, 'iteration')}"
+            return f"{text} in {numbers.total():,} of {count(of_cases, 'iteration')}"
         if numbers.total() == of_cases:
-            return f"{text} in all {count(iterations, 'iteration')}"
+            is_common = len({*iterations}) == 1
+            return f"{text} in all {count(iterations[0], 'iteration') if is_common else 'their iterations'}"
         return f"{text} in at least one iteration ({numbers.total():,} of their {count(of_cases, 'case result')})"
 
 
@@ -326,12 +343,19 @@ decision = Report.decision
 verdict_of = Report.verdict_of
 
 
+def iterations_of_runs(options: Iterable[RunOptions]) -> str:
+    """Return `3 iterations`, or `up to 5 iterations` if some cases run more often than others."""
+    numbers = {own.common_iterations or -own.most_iterations for own in options}
+    most = count(max(map(abs, numbers)), "iteration")
+    return most if len(numbers) == 1 and min(numbers) > 0 else f"up to {most}"
+
+
 def why_incomplete(run: Run) -> str | None:
     """Return why a run did not complete; None for a complete run."""
     if run.is_complete:
         return None
     if run.is_cut:
-        missing, what = run.total - len(run.cases), "case" if run.options.iterations == 1 else "case result"
+        missing, what = run.total - len(run.cases), "case result" if run.options.is_repeated else "case"
         # Of cases from an iterator, nobody knows how many there are.
         return f"{count(missing, what) if missing > 0 else 'more cases'} not run: {run.error}"
     state = f"the run is {run.status} with {len(run.cases):,} of {count(run.total, 'case result')}"

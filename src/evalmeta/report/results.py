@@ -119,7 +119,7 @@ def _first(texts: Sequence[str], others: str) -> Iterator[str]:
 def _difference_text(run: Run, difference: Difference) -> str:
     """Return on one line how the org and evalmeta judge a result."""
     case, result = difference
-    which = f" (iteration {case.iteration})" if run.options.iterations > 1 else ""
+    which = f" (iteration {case.iteration})" if run.options.is_repeated else ""
     return one_line(f"case {case.number}{which}: {result.name}: {both_verdicts(result)}", chars=_TEXT_CHARS)
 
 

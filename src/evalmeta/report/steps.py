@@ -108,9 +108,14 @@ def _left_out(rows: Sequence[_Row], tree: StepTree) -> Iterator[str]:
         errors = sum(not row.is_step for row in rows)
         noted = f", {count(errors, 'error')} among them" if errors else ""
         yield f"... and {count(len(rows) - errors, 'more step')}{noted}; the json report has all"
+    if text := not_kept_text(tree):
+        yield text
+
+
+def not_kept_text(tree: StepTree) -> str:
+    """Return what a tree lacks because of the limits of traces; empty if it is complete."""
     parts = (
         count(tree.left_out_steps, "step") if tree.left_out_steps else "",
         f"{count(tree.left_out_bytes, 'byte')} of texts" if tree.left_out_bytes else "",
     )
-    if any(parts):
-        yield f"not kept: {' and '.join(filter(None, parts))}"
+    return f"not kept: {' and '.join(filter(None, parts))}" if any(parts) else ""

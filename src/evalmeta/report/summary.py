@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.run import Run, Summary, Verdict
 from evalmeta.model.spending import cost_lines, merged
-from evalmeta.report.report import VERDICT_WORDS, Report, coverage_text, ended_text, quarantine_text
+from evalmeta.report.report import VERDICT_WORDS, Report, coverage_text, ended_text, iterations_of_runs, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
 from evalmeta.report.text import aligned, and_more, count, decimal, one_line, percent, seconds
 
@@ -30,6 +30,7 @@ RATER_LINES: Final = (
     'model = "openai:gpt-4.1-mini"',
 )
 _WHOLE_MILLISECONDS: Final = 10
+_SECOND: Final = 999.5
 
 
 def heading(report: Report) -> str:
@@ -51,7 +52,7 @@ def fact_lines(report: Report) -> Iterator[str]:
     run, summary, statistics = report.run, report.summary, report.statistics
     # Without iterations and with a required rate of 100 %, the rate of judged results says no more than the counts.
     judged = _judged(report)
-    if run.options.iterations > 1 or summary.min_pass_rate < 1 or judged:
+    if report.is_repeated or summary.min_pass_rate < 1 or judged:
         yield f"  {_rate(report)}{judged}"
     for line in () if statistics is None else statistics_lines(run, statistics):
         yield f"  {line}"
@@ -153,7 +154,7 @@ def _needs_rater(reasons: Mapping[str, Counter[str]]) -> bool:
 
 def statistics_lines(run: Run, statistics: RunStatistics) -> Iterator[str]:
     """Yield the confidence interval, flaky cases, latency and tokens of a run; few latencies are not shown."""
-    repeated = run.options.iterations > 1
+    repeated = run.options.is_repeated
     if repeated and statistics.interval is not None:
         low, high = map(percent, statistics.interval)
         yield f"95 % confidence interval of the pass rate: {low} to {high}"
@@ -197,7 +198,7 @@ def pass_chances(statistics: RunStatistics) -> str:
 
 def case_rates(run: Run, statistics: RunStatistics | None) -> Iterator[tuple[CaseCounts, str]]:
     """Yield each case with its pass rate over the iterations, such as `60 % (3 of 5)`, unless it counts by its mean."""
-    if statistics is None or run.options.iterations == 1:
+    if statistics is None or not run.options.is_repeated:
         return
     for case in statistics.cases:
         if case.pass_rate is not None and not case.is_averaged:
@@ -234,7 +235,7 @@ def _counts_text(report: Report) -> str:
     total, counts = report.summary.total, _case_counts([report])
     if not report.is_repeated:
         return f"{count(total, 'case')}: {counts}"
-    iterations = count(report.run.options.iterations, "iteration")
+    iterations = iterations_of_runs([report.run.options])
     return f"{count(report.case_count, 'case')} in {iterations}, {count(total, 'case result')}: {counts}"
 
 
@@ -282,5 +283,9 @@ def _known(number: int | None) -> str:
 
 
 def milliseconds(duration: float) -> str:
-    """Return a short duration with its unit."""
-    return f"{duration:,.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"
+    """Return a duration with its unit: seconds from one second on; measured latencies are rounded to 0.1 ms."""
+    if duration >= _SECOND:
+        return seconds(duration / 1000)
+    if not duration:
+        return "< 0.1 ms"
+    return f"{duration:.0f} ms" if duration >= _WHOLE_MILLISECONDS else f"{duration:.2g} ms"

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalmeta.model.run import Verdict
-from evalmeta.report.details import Field, blocks, group_title
+from evalmeta.report.details import SHOWN_RESULTS, Field, blocks, group_title
 from evalmeta.report.human import CaseDetails, Detail, Line, human_parts, stream
 from evalmeta.report.report import VERDICT_WORDS, Report
 from evalmeta.report.steps import ERROR_WORD, STEPS_LABEL
@@ -58,7 +58,7 @@ def print_human(
         if isinstance(part, Line):
             _print_line(part, console)
             continue
-        if where := part.report.location(part.group.case):
+        if where := part.report.place_in_list(part.group.case):
             _print_line(Line(one_line(where, chars=400), "whole"), console)
         console.print(_panel(part, console.width))
 
@@ -92,7 +92,8 @@ def _panel(part: CaseDetails, width: int) -> Panel:
     style = _STYLES[group.verdict]
     parts: list[Text | Table] = []
     steps_chars = max(width - _FRAME_CHARS - _LABEL_CHARS, 1) if is_verbose else 0
-    for title, fields in blocks(group.case, report.summary, traceback=is_verbose, steps_chars=steps_chars):
+    most = None if is_verbose else SHOWN_RESULTS
+    for title, fields in blocks(group.case, report.summary, traceback=is_verbose, steps_chars=steps_chars, most=most):
         if title:
             parts += [Text(), _text(one_line(title), "bold")]
         parts.append(_grid(fields))
