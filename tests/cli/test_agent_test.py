@@ -171,6 +171,7 @@ def test_without_deployed_tests_the_error_suggests_a_deploy(evalmeta: Program, c
 
     assert done.code == 2
     assert "because a fresh checkout has an empty org: evalmeta deploy" in done.err
+    assert "evalmeta test create --spec FILE --api-name NAME" in done.err
     assert "evalmeta run FOLDER" in done.err
 
 
@@ -196,6 +197,7 @@ def test_an_unbound_agent_is_refused_with_the_lines_to_add(evalmeta: Program, co
     assert 'adapter = "python"' in done.err
 
 
+@pytest.mark.slow
 def test_an_unbound_agent_of_a_test_that_only_the_org_has_is_called_so(evalmeta: Program, copy_samples: Copy) -> None:
     project = copy_samples()
     stale = project / "aiEvaluationDefinitions/Stale.aiEvaluationDefinition"
@@ -250,6 +252,7 @@ def test_an_adapter_that_cannot_be_loaded_is_a_usage_error(evalmeta: Program, co
     assert "returns_agent" in done.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_results_and_resume_runs_only_the_rest(
     evalmeta: Program, slow_project: Callable[..., Path], program: list[str]
 ) -> None:
@@ -420,6 +423,7 @@ def test_a_timed_out_wait_exits_69_and_the_run_continues(evalmeta: Program, slow
     assert len((project / "asked.txt").read_text().splitlines()) <= 44
 
 
+@pytest.mark.slow
 def test_waiting_for_a_resumed_run_can_time_out(evalmeta: Program, slow_project: Callable[..., Path]) -> None:
     slow_project(0.05)
     evalmeta("deploy")

@@ -43,13 +43,16 @@ def test_two_runs_are_compared_and_a_flip_is_suspect(evalmeta: Program) -> None:
     assert found == same
     assert found.code == 0
     again = f"test run --api-name Returns_Desk_Checks --wait --baseline {FIRST}"
-    lines = found.out.splitlines()
+    lines, indent = found.out.splitlines(), " " * 25
     [version] = [line for line in lines if line.startswith("  Another version of the agent: ")]
     assert lines == [
         f"Returns_Desk_Checks: not significantly worse, but 1 suspect ({SECOND} against {FIRST})",
         "  pass rate 25 %, as before (4 cases)",
         "  suspect             1  1/1 -> 0/1       How long may I return what I bought?",
+        f"{indent}Response: ok before, FAILED now; numbers differ: expected 30 day, got 14 day",
         "  maybe fixed         2  0/1 -> 1/1       I want to return a lamp, it came broken",
+        f"{indent}Topic: FAILED before, ok now; the topic is Returns",
+        f"{indent}topic: Complaints before, Returns now",
         "  0 broken, 1 suspect, 1 maybe fixed, 2 still failing, 0 still passing",
         version,
         "  A suspect case passed before and does not pass now, but chance could explain it.",
@@ -95,6 +98,7 @@ def test_runs_that_confirm_belong_to_the_command_of_the_first(evalmeta: Program,
     assert [suites.count(suite) for suite in dict.fromkeys(suites)] == [3, 1, 1]
 
 
+@pytest.mark.slow
 def test_a_suspect_case_that_passes_again_is_back(evalmeta: Program, copy_samples: Copy) -> None:
     project = copy_samples("failing")
     evalmeta("deploy")

@@ -200,6 +200,7 @@ def test_a_changed_report_is_refused(evalmeta: Program, matrix: Matrix, change: 
     assert (refused.code, told in " ".join(refused.err.split()), runs_here()) == (2, True, [])
 
 
+@pytest.mark.slow
 def test_all_that_reads_runs_reads_a_merged_one(evalmeta: Program, matrix: Matrix) -> None:
     evalmeta("deploy")
     evalmeta("test", "run", "--wait")

@@ -285,7 +285,9 @@ SET = '{"entries": [{"id": "greeting", "input": "Hello", "expectedTools": []}, {
 def test_a_case_of_a_file_is_chosen_by_its_label_or_number(evalmeta: Program, folder: Path, case: str) -> None:
     (folder / "set.json").write_text(SET)
     done = evalmeta("test", "run", "set.json", *SUBJECT, "--case", case, "--dry-run", "--json")
-    assert json.loads(done.out)["result"][0]["cases"] == [{"number": 2, "name": "lost", "utterances": ["Where?"]}]
+    assert json.loads(done.out)["result"][0]["cases"] == [
+        {"number": 2, "name": "lost", "iterations": 1, "utterances": ["Where?"]}
+    ]
 
 
 def test_a_dry_run_shows_labels(evalmeta: Program, folder: Path) -> None:
@@ -640,13 +642,15 @@ def test_an_agent_with_other_parameters_is_refused_with_those_that_it_needs(
     evalmeta: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "t.yaml").write_text("testCases:\n- input: Hello\n  contains: Hi\n")
-    (tmp_path / "shop.py").write_text("def answer(): ...\n")
+    (tmp_path / "shop.py").write_text("def answer(*, other): ...\n\n\ndef nothing(): ...\n")
     monkeypatch.chdir(tmp_path)
 
     done = evalmeta("test", "run", "t.yaml", "--agent", "shop:answer", "--wait")
 
     assert "shop.py:1: the subject's target 'shop:answer' cannot be called: too many positional arguments" in done.err
-    assert "it is answer(), and must be answer(utterance, *, history, context)" in done.err
+    assert "it is answer(*, other), and must be answer(utterance, *, history, context)" in done.err
+    done = evalmeta("test", "run", "t.yaml", "--agent", "shop:nothing", "--wait")
+    assert "shop.py:4: the subject's target 'shop:nothing' takes no utterance, so it must return an agent" in done.err
 
 
 def test_all_files_that_are_not_valid_are_reported_at_once(evalmeta: Program, folder: Path) -> None:

@@ -1,0 +1,110 @@
+"""Agents in Agent Script that are in the project run without an org and without settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.servers import replying_with
+from engine.subjects.conversations import says
+from systems.agent_script.projects import SHOP, write_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cli.conftest import Outcome
+
+    Evalmeta = Callable[..., Outcome]
+
+SPEC = """\
+subject: Bike_Shop
+testCases:
+- input: My repair 7
+  contextVariables: [{name: customer_id, value: C1}]
+  topic: repairs
+  actions: [check_customer, find_ticket, notify]
+  contains: "120"
+"""
+RULES = """\
+rules:
+  - {subagent: reception, call: to_repairs}
+  - {call: look_up, with: {number: "7"}}
+  - {answer: "It costs {!@variables.price}."}
+"""
+CUSTOMER = {"CustomerId": "C1"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_project(tmp_path, rules=RULES)
+    (tmp_path / "shop.yaml").write_text(SPEC)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_agent_of_the_project_needs_no_settings(project: Path, evalmeta: Evalmeta) -> None:
+    assert not (project / "evalmeta.toml").exists()
+    run = evalmeta("run", "shop.yaml")
+    assert (run.code, "1 passed" in run.out) == (0, True), run
+
+
+def test_settings_of_the_name_come_before_the_agent_of_the_project(project: Path, evalmeta: Evalmeta) -> None:
+    (project / "evalmeta.toml").write_text('[subjects.Bike_Shop]\nadapter = "python"\ntarget = "other:answer"\n')
+    (project / "other.py").write_text('def answer(question):\n    return "I am another agent"\n')
+    run = evalmeta("run", "shop.yaml")
+    assert (run.code, "I am another agent" in run.out) == (100, True)
+
+
+def test_without_a_model_the_run_is_refused_with_the_lines_to_add(project: Path, evalmeta: Evalmeta) -> None:
+    (project / "rules/Bike_Shop.yaml").unlink()
+    run = evalmeta("run", "shop.yaml")
+    assert run.code == 2
+    assert "the agent Bike_Shop is in the project, but no model chooses its steps" in run.err
+    assert "[subjects.Bike_Shop]\n" in run.err
+    assert "rules/Bike_Shop.yaml" in run.err
+
+
+def test_a_damaged_script_is_refused_before_the_first_question(project: Path, evalmeta: Evalmeta) -> None:
+    script = next(project.rglob("*.agent"))
+    script.write_text(SHOP + "subagent broken\n    reasoning:\n")
+    run = evalmeta("run", "shop.yaml")
+    assert run.code == 2
+    assert "Bike_Shop.agent:87:1" in run.err
+
+
+def test_a_recorded_run_is_repeated_without_model_and_doubles(project: Path, evalmeta: Evalmeta) -> None:
+    assert evalmeta("run", "shop.yaml", "--result-format", "jsonl", "--output-dir", "out").code == 0
+    [recording] = (project / "out").glob("*.jsonl")
+    (project / "rules/Bike_Shop.yaml").unlink()
+    for double in (project / "actions").iterdir():
+        double.unlink()
+    lines = f'[subjects.Bike_Shop]\nadapter = "agent_script"\nbundle = "Bike_Shop"\nrecording = "{recording}"\n'
+    (project / "evalmeta.toml").write_text(lines)
+    run = evalmeta("run", "shop.yaml")
+    assert (run.code, "1 passed" in run.out) == (0, True), run
+
+    (project / "shop.yaml").write_text(SPEC.replace("My repair 7", "Another question"))
+    other = evalmeta("run", "shop.yaml")
+    assert (other.code, "has no answer to 'Another question'" in other.out) == (1, True), other
+
+
+def test_init_binds_each_agent_in_agent_script_to_a_model_and_its_tests_run(project: Path, evalmeta: Evalmeta) -> None:
+    (project / "shop.yaml").unlink()
+    reply = says({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]})
+    with replying_with(reply, reply) as server:
+        made = evalmeta("init", "--model", f"{server.url}/v1")
+        assert made.code == 0, made
+        table = f'[subjects.Bike_Shop]\nadapter = "agent_script"\nbundle = "Bike_Shop"\nurl = "{server.url}/v1"\n'
+        assert table in (project / "evalmeta.toml").read_text()
+        assert evalmeta("deploy").code == 0
+        run = evalmeta("test", "run", "--wait")
+    assert (run.code, "2 cases: 0 passed, 2 failed, 0 errors" in run.out) == (100, True), run
+    assert "expected the topic repairs, got reception" in run.out
+
+
+def test_a_model_alone_is_refused_without_agents_in_agent_script(project: Path, evalmeta: Evalmeta) -> None:
+    next(project.rglob("*.agent")).unlink()
+    refused = evalmeta("init", "--model", "http://127.0.0.1:1/v1")
+    assert (refused.code, "is for agents in Agent Script, and the project has none" in refused.err) == (2, True)
