@@ -265,6 +265,7 @@ def killed(moment: str, *arguments: str) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_deployment_that_is_killed_is_no_conflict_with_oneself(
     deployed: Team, evalmeta: Program, moment: str
@@ -278,6 +279,7 @@ def test_a_deployment_that_is_killed_is_no_conflict_with_oneself(
     assert "are the same" in evalmeta("status").out
 
 
+@pytest.mark.slow
 def test_a_retrieve_after_a_killed_deployment_offers_to_keep_what_was_changed_since(
     deployed: Team, evalmeta: Program
 ) -> None:

@@ -11,6 +11,7 @@ from engine.raters.llm.model_server import judging, model_serving
 from engine.subjects.conversations import says
 from evalmeta.model.run import CaseResult
 from evalmeta.store.runs import Runs
+from viewer.exports import read_export
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,7 +165,7 @@ def test_a_price_that_is_none_is_an_error(evalmeta: Program, folder: Path, table
 def test_the_page_of_a_run_shows_the_cost(evalmeta: Program, folder: Path) -> None:
     evalmeta("test", "run", "t.yaml", "--wait")
     evalmeta("view", "--export", "site")
-    pages = "".join(path.read_text() for path in (folder / "site").rglob("*.html"))
+    pages = "".join(read_export(folder / "site").html)
 
     assert "<dt>cost of the agent (clever-1)</dt><dd>$0.004</dd>" in pages
     assert "<dt>cost of the rater (judge-1)</dt><dd>$0.00289</dd>" in pages

@@ -100,14 +100,16 @@ def file(
 ) -> None:
     """Convert a file from one format to another.
 
-    SOURCE can be a definition, a test spec (YAML), a Testing Center table (CSV), or a file of ADK, Databricks or
-    Ballerina; the format is detected from the content. Everything that the other format cannot hold is listed;
-    with --strict, nothing is written in that case. The word `file` is optional.
+    SOURCE can be a definition, a test spec (YAML), a Testing Center table (CSV), or a file of ADK, Databricks,
+    Ballerina, promptfoo, pydantic-evals, deepeval, inspect, OpenAI evals or LangSmith; the format is detected from
+    the content. Everything that the other format cannot hold is listed; with --strict, nothing is written in that
+    case. The word `file` is optional.
 
     \b
     evalmeta convert file specs/Orders.yaml --to definition
     evalmeta convert Orders.aiEvaluationDefinition-meta.xml --to testspec -o specs/Orders.yaml
     evalmeta convert Orders.csv --to testspec --subject-name Order_Agent --strict
+    evalmeta convert promptfooconfig.yaml --to testspec -o specs/Shop.yaml
     evalmeta convert weather.test.json --to definition --subject-name Weather_Agent
     """
     written = api.specs.convert_file(path, target, names=names, strict=strict, dialect=dialect, columns=columns)
@@ -261,19 +263,41 @@ _TEMPLATE: Sequence[Decorator] = (
 
 @generate.command()
 @click.option("--from-definition", type=PATH, help="A definition or a table to convert into the spec.")
+@click.option(
+    "--from-agent",
+    metavar="NAME",
+    help="An agent in the files of the project: a test case for each topic and action, marked for review.",
+)
 @option_group("template", lambda **values: api.specs.SpecTemplate(**values), _TEMPLATE)  # noqa: PLW0108 - loads specs later
 @_output_option
 @_overwrite_option
 @json_option
 def spec(
-    *, from_definition: Path | None, template: SpecTemplate, output_file: Path | None, force: bool, as_json: bool
+    *,
+    from_definition: Path | None,
+    from_agent: str | None,
+    template: SpecTemplate,
+    output_file: Path | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Write a test spec from a definition or from options, without prompts.
+    """Write a test spec from a definition, from an agent or from options, without prompts.
+
+    The utterances of --from-agent are the descriptions of topics and actions. Replace them with what
+    users say: until `review` is removed, the test cases are undecided.
 
     \b
     evalmeta generate spec --from-definition Orders.aiEvaluationDefinition-meta.xml -o specs/Orders.yaml
     evalmeta generate spec --name Orders --subject-name Order_Agent --utterance "Where is my order?" --topic Orders
+    evalmeta generate spec --from-agent Order_Agent -o specs/Order_Agent.yaml
     """
+    if from_agent:
+        if from_definition or template != api.specs.SpecTemplate():
+            raise click.UsageError("--from-agent cannot be combined with --from-definition or the options of a test.")
+        content, cases = api.agent_specs.propose_spec(find_project(Path.cwd(), or_folder=True), from_agent)
+        _put(content, output_file, force=force, as_json=as_json)
+        note(f"{count(cases, 'test case')} to review: replace each input with what users say, then remove review.")
+        return
     if from_definition is None:
         definition = api.specs.definition_from_template(template)
     else:

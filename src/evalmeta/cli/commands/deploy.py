@@ -28,7 +28,7 @@ from evalmeta.cli.output import json_option, note, print_json, print_table, warn
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED, UsageError
 from evalmeta.model.registry import DESTRUCTIVE_FILES, POST_DESTRUCTIVE_FILE, PRE_DESTRUCTIVE_FILE, ApiVersion
 from evalmeta.package.project import Project, find_project
-from evalmeta.protocol.metadata_api import DeployOptions, DeployResult
+from evalmeta.protocol.metadata_api import TEST_LEVELS, DeployOptions, DeployResult
 from evalmeta.protocol.soap import to_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from evalmeta.package.selection import Selection
 
 
-_TEST_LEVELS: Final = ("NoTestRun", "RunSpecifiedTests", "RunLocalTests", "RunAllTestsInOrg", "RunRelevantTests")
 _COMMANDS: Final = {
     "cancel": ("deploy:cancel", "Cancel a deployment that is not done."),
     "quick": ("deploy:quick", "Deploy exactly what was validated, once and within ten days."),
@@ -106,7 +105,7 @@ _OPTIONS: Sequence[Decorator] = (
     click.option("--pre-destructive-changes", type=PATH, help="Manifest of what to delete first; needs --manifest."),
     click.option("--post-destructive-changes", type=PATH, help="Manifest of what to delete last; needs --manifest."),
     click.option("--purge-on-delete", is_flag=True, help="Do not keep deleted components in the recycle bin."),
-    click.option("-l", "--test-level", type=click.Choice(_TEST_LEVELS), help="Which Apex tests the org runs."),
+    click.option("-l", "--test-level", type=click.Choice(TEST_LEVELS), help="Which Apex tests the org runs."),
     click.option("-t", "--tests", multiple=True, help="An Apex test for RunSpecifiedTests; repeatable."),
     click.option("-c", "--ignore-conflicts", is_flag=True, help="Overwrite what was changed in the org."),
     click.option("-g", "--ignore-warnings", is_flag=True, help="Succeed even if the org reports warnings."),

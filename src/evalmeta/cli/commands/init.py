@@ -30,11 +30,16 @@ _AGENT: Sequence[Decorator] = (
         "--agent",
         "target",
         default="",
-        metavar="MODULE:FUNCTION",
-        help="A Python agent; in a folder without Python code, a sample is written as its module.",
+        metavar="AGENT",
+        help="A Python agent, module:function, or a2a:URL, mcp:URL or mcp:COMMAND; in a folder without Python code, a "
+        "sample is written as the module.",
     ),
     click.option("--url", default="", help="An endpoint for chat completions, or another JSON endpoint."),
-    click.option("--model", default="", help="With --url: the model to ask."),
+    click.option(
+        "--model",
+        default="",
+        help="With --url: the model to ask. Alone: the URL of a model for agents in Agent Script.",
+    ),
     click.option(
         "--api-key-env", default="", metavar="NAME", help="With --url: the environment variable with the API key."
     ),
@@ -68,6 +73,7 @@ def init(
     evalmeta init --url http://127.0.0.1:8000/v1 --model my-model
     evalmeta init --command "node bot.js" --ci github
     evalmeta init my-dx-project --dx
+    evalmeta init --model http://127.0.0.1:8000/v1
     evalmeta init my-example --example python-tools
     """
     if example and (any(choice) or is_dx or ci):

@@ -91,7 +91,6 @@ def start(
     if detach:
         show(api.servers.start_server(project, _SERVER, endpoint))
         return
-    api.servers.server_module()
     from evalmeta.viewer.server import serve_org
 
     run_async(serve_org(project, endpoint, on_start=show, logs_to_stderr=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from evalmeta.viewer.server import Start
 
 
-_PAGES_PER_NOTE: Final = 500
-
-
 @click.command()
 @click.argument("archive", required=False, metavar="[ARCHIVE]")
 @click.option("--port", type=IntRange(0, 65535), help="0 uses any free port.  [default: 8161, or a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address and the code without opening a browser.")
-@click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as files.")
+@click.option(
+    "--export", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write the pages as two files."
+)
 @click.option(
     "--store",
     metavar="URL",
@@ -43,7 +42,7 @@ def view(
     the command opens a browser that is logged in; other browsers need the code that is printed, which logs
     in once. Ctrl-C stops the server. ARCHIVE is the folder or the address of runs that `evalmeta test archive` wrote,
     which are then shown instead. With --store, the pages show the store of a team, without a project too. With
-    --export, they are written as files that open from disk and that CI can publish.
+    --export, they are written as two files that open from disk and that CI can publish.
 
     \b
     evalmeta view
@@ -64,7 +63,6 @@ def view(
             raise UsageError("--export serves nothing", actions=["Leave out --port and --no-open."])
         _export(project, folder, as_json=as_json)
         return
-    api.servers.server_module()
     from evalmeta.viewer.server import serve_view
 
     def show(start: Start) -> None:
@@ -88,7 +86,7 @@ def _export(project: Project, folder: Path, *, as_json: bool) -> None:
     from evalmeta.viewer.export import export
 
     try:
-        written = export(project, folder, on_progress=_show_progress)
+        written = export(project, folder)
     except KeyboardInterrupt:
         raise Interrupted(f"the export was interrupted; nothing in {folder} has changed") from None
     runs, cases = written.left_out_runs, written.left_out_cases
@@ -97,14 +95,9 @@ def _export(project: Project, folder: Path, *, as_json: bool) -> None:
         return
     click.echo(f"Wrote {count(written.pages, 'page')} into {folder}: open {folder / 'index.html'}")
     if runs or cases:
-        left_out = f"{count(runs, 'older run')}, {count(cases, 'case')}"
+        left_out = f"{count(runs, 'older run')}, {count(cases, 'case result')}"
         note(f"Not written, to keep it small: {left_out}. `evalmeta view` shows all.")
 
 
 def _show_results(results: int) -> None:
     note(f"{results:,} results so far")
-
-
-def _show_progress(pages: int) -> None:
-    if pages % _PAGES_PER_NOTE == 0:
-        note(f"{pages:,} pages so far")

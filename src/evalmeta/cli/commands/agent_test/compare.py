@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ from evalmeta.report.report import VERDICT_WORDS
 from evalmeta.report.text import and_more, count, one_line, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from evalmeta.api.runs.comparisons import Baseline
     from evalmeta.model.json_value import JsonObject
@@ -67,38 +68,51 @@ def compare(runs: tuple[str, ...], *, baseline: Path | None, suspect: str, as_js
         if not api.runs.archives.is_archive(run_id):
             api.runs.reruns.check_run_id(run_id)
     project = find_project(Path.cwd())
-    found = _with_baseline(project, runs, baseline) if baseline else _with_earlier(project, runs)
+    found, before, after = _with_baseline(project, runs, baseline) if baseline else _with_earlier(project, runs)
     fails = suspect == "fail"
     is_worse = found.is_significantly == "worse" or any(test.is_regression(suspects_fail=fails) for test in found.tests)
     code = EXIT_EXPECTATION_FAILED if is_worse else EXIT_PASSED
     if as_json:
         print_json([comparison_json(test, suspects_fail=fails) for test in found.tests], status=code)
     else:
-        print_comparisons(found, suspects_fail=fails, project=project)
+        explain = api.runs.result_pairs.explain_with(before, after)
+        print_comparisons(found, suspects_fail=fails, project=project, explain=explain)
     return code
 
 
-def _with_earlier(project: Project, runs: Sequence[str]) -> SuiteComparison:
-    """Compare the last of the named runs, or of the named suites, with the first, or with the runs before it."""
+def _with_earlier(project: Project, runs: Sequence[str]) -> tuple[SuiteComparison, list[Run], list[Run]]:
+    """Compare the last of the named runs, or of the named suites, with the first, or with the runs before it.
+
+    Return the runs before and after too.
+    """
     comparisons, after, where = api.runs.comparisons, _loaded(project, runs[-1]), _project_with(project, runs[-1])
     if len(runs) == 1:
         if len(after) > 1:
-            return _compared(where, after, api.runs.baselines.open_baseline(project, Path("previous")))
+            found = _compared(where, after, api.runs.baselines.open_baseline(project, Path("previous")))
+            return found, [*_before(project, found)], after
         before = [comparisons.previous_run(project, run) for run in after]
     else:
         before = _loaded(project, runs[0])
     if len(before) == len(after) == 1:
-        return SuiteComparison((comparisons.compare_runs(before[0], after[0], project=where),))
+        return SuiteComparison((comparisons.compare_runs(before[0], after[0], project=where),)), before, after
     baseline = comparisons.baseline_of_suite(runs[0], before)
     if others := baseline.tests_without(after):
         note(f"{count(len(others), 'test')} of {runs[0]} did not run in {runs[-1]}: {and_more(others, _SHOWN_TESTS)}")
-    return _compared(where, after, baseline)
+    return _compared(where, after, baseline), before, after
 
 
-def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> SuiteComparison:
+def _with_baseline(project: Project, runs: Sequence[str], path: Path) -> tuple[SuiteComparison, list[Run], list[Run]]:
     baseline = api.runs.baselines.open_baseline(project, path)
     chosen = [run for name in runs for run in _loaded(project, name)] or api.runs.comparisons.latest_runs(project)
-    return _compared(_project_with(project, *runs), chosen, baseline, way_out="; `evalmeta test baseline` adds it")
+    found = _compared(_project_with(project, *runs), chosen, baseline, way_out="; `evalmeta test baseline` adds it")
+    return found, [*_before(project, found)], chosen
+
+
+def _before(project: Project, found: SuiteComparison) -> Iterator[Run]:
+    """Yield the runs before that are in the project's store; those of an archive or a file are not known."""
+    for test in found.tests:
+        with suppress(NotFound):
+            yield api.runs.comparisons.find_run(project, test.before)
 
 
 def _compared(project: Project, chosen: Sequence[Run], baseline: Baseline, *, way_out: str = "") -> SuiteComparison:

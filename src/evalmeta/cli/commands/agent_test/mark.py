@@ -123,6 +123,9 @@ def marks(*, job_id: str | None, file: Path | None, metric: str, target_org: str
         click.echo("Nobody has judged a result here.")
     elif decided:
         click.echo(f"\nPeople agreed with {right:,} of {count(decided, 'decided result')}.")
+    for pair in api.judging.marks.agreement_of_people(marked_result.mark for marked_result in found):
+        alike = f"agree about {pair.agreed:,} of {count(pair.results, 'result')}"
+        click.echo(one_line(f"{' and '.join(pair.names)} {alike} that both judged."))
 
 
 def _export(found: Sequence[MarkedResult], file: Path, metric: str, *, as_json: bool) -> None:

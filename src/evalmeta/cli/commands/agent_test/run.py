@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     shell_complete=complete_tests,
     help="A test to run, or Type:Name if tests of two types have the name; repeatable.  [default: all]",
 )
+@click.option("--bound", is_flag=True, help="Leave out tests whose agent evalmeta.toml does not bind, and name them.")
 @agent_options
 @wait_option("do not wait; the run continues in the background")
 @case_options
@@ -84,6 +85,7 @@ def run(
     paths: tuple[Path, ...],
     names: tuple[str, ...],
     *,
+    bound: bool,
     agent: AgentOptions,
     wait: float | None,
     selection: CaseSelection,
@@ -124,7 +126,7 @@ def run(
     checking = chosen_checking(project, checking, scoring=scoring, running=running)
     comparator = baseline.open(project) if baseline else None
     if extend is not None:
-        selects = bool(paths or names or dry_run or estimate or agent.matrix)
+        selects = bool(paths or names or bound or dry_run or estimate or agent.matrix)
         selects = selects or selection != api.runs.selection.CaseSelection()
         _check_extend(running, others=selects or bool(policy or scoring))
         if baseline and baseline.must_confirm:
@@ -152,6 +154,7 @@ def run(
         wait=wait,
         paths=paths,
         names=names,
+        bound=bound,
         agent=agent,
         selection=selection,
         given={**running, **policy},
