@@ -13,19 +13,26 @@ from client.salesforce import Scene, case, done, salesforce
 from client.servers import TOKEN, replying_with
 from engine.raters.llm.model_server import judging, model_serving
 from engine.subjects.conversations import says
+from evalmeta.api.doctor.checks import Task, check
 from evalmeta.api.doctor.examination import EXTRAS
 from evalmeta.api.servers import make_token
 from evalmeta.client.logins import user_logins
 from evalmeta.model.login import Login, Secrets
+from evalmeta.model.store import STORE_VARIABLE
+from evalmeta.org.serving.sockets import listen
+from evalmeta.org.serving.trace_receiver import TOKEN_VARIABLE
 from evalmeta.package.project import find_project
 from formats.discovery_corpus import NEAR
 from org.parts import definition
 from org.servers import served
+from postgres_servers import free_port
+from systems.mcp.tool_server import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cli.conftest import Outcome
+    from postgres_servers import PostgresServers, PostgresStore
 
     Evalmeta = Callable[..., Outcome]
 
@@ -66,6 +73,7 @@ def test_what_is_imported_started_and_called_is_said_before(folder: Path, evalme
     assert "nothing is asked" in evalmeta("doctor", "--no-questions").out
 
 
+@pytest.mark.slow
 def test_a_new_project_is_healthy(folder: Path, evalmeta: Evalmeta) -> None:
     evalmeta("init")
 
@@ -105,12 +113,17 @@ def test_tests_that_cannot_run_are_reported(folder: Path, evalmeta: Evalmeta) ->
     assert (found.code, findings(found)["tests"][:2]) == (1, ("error", "3 files, 1 not valid"))
 
 
+@pytest.mark.slow
 def test_tests_without_an_agent_are_told_how_to_name_one(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / "evalmeta.toml").write_text("")
     (folder / "cases.jsonl").write_text('{"input": "Where?", "contains": "Paris"}\n')
     done = evalmeta("doctor")
     assert "warning  tests: 1 file, which name no agent" in done.out
-    assert "→ Name it when they run: evalmeta test run FILE --agent MODULE:FUNCTION" in done.out
+    assert "→ Name it when they run: evalmeta run FILE --agent MODULE:FUNCTION" in done.out
+    (folder / "desk_agent").mkdir()
+    (folder / "desk_agent/__init__.py").touch()
+    (folder / "desk_agent/agent.py").write_text("root_agent = None\n")
+    assert "evalmeta run FILE --agent desk_agent" in evalmeta("doctor").out
 
 
 @pytest.mark.slow
@@ -167,6 +180,18 @@ def test_agents_are_asked_a_question_or_only_loaded(folder: Path, evalmeta: Eval
     assert asked["agent echo"][1] == 'python: answered "where?" with "WHERE?"'
     assert loaded["agent echo"][1] == "python: can be loaded; it was not asked"
     assert evalmeta("doctor", "--question", "a", "--no-questions").code == 2
+
+
+@pytest.mark.slow
+def test_the_tools_of_a_server_of_mcp_are_listed_instead_of_a_question(folder: Path, evalmeta: Evalmeta) -> None:
+    command = json.dumps(PROGRAM)
+    (folder / "evalmeta.toml").write_text(f'[subjects.Tools]\nadapter = "mcp"\ncommand = {command}\n')
+    assert findings(evalmeta("doctor", "--json"))["agent Tools"][:2] == (
+        "ok",
+        "mcp: has 3 tools: get_order, refund, count",
+    )
+    called = evalmeta("doctor", "--question", '{"tool": "count"}', "--json")
+    assert 'with "call 1"' in findings(called)["agent Tools"][1]
 
 
 @pytest.mark.slow
@@ -347,6 +372,50 @@ def test_the_size_of_the_store_and_its_growth_are_shown(folder: Path, evalmeta: 
     assert re.search(r"org\.sqlite3, \d+\.\d kB, 1 run since \d{4}-\d\d-\d\d, about \d+\.\d kB in a week$", shown)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_a_shared_store_that_cannot_be_reached_is_an_error_before_the_first_run(
+    evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("evalmeta.toml").touch()
+    monkeypatch.setenv(STORE_VARIABLE, f"postgresql://ada:{SECRET}@127.0.0.1:{free_port()}/team")
+
+    done = evalmeta("doctor")
+
+    assert done.code == 1
+    assert re.search(r"error    store: postgresql://127\.0\.0\.1:\d+/team cannot be reached", done.out)
+    assert "Everything works" not in done.out
+    assert SECRET not in done.out + done.err
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_what_is_wrong_with_a_shared_store_is_shown_at_once(
+    folder: Path,
+    evalmeta: Evalmeta,
+    monkeypatch: pytest.MonkeyPatch,
+    store_url: str,
+    postgres_servers: PostgresServers,
+    postgres_store: PostgresStore,
+) -> None:
+    monkeypatch.setenv(STORE_VARIABLE, store_url)
+    (folder / "evalmeta.toml").touch()
+    status, message, action = findings(evalmeta("doctor", "--json"))["store"]
+    # The server of the tests writes nothing to the disk before it answers.
+    assert status == "warning"
+    assert re.fullmatch(r"postgresql://127\.0\.0\.1:\d+/evalmeta: fsync or full_page_writes is off: .*", message)
+    assert "postgresql.conf" in action
+
+    with postgres_servers.postgres.connect() as admin:
+        admin.execute(f"REVOKE DELETE ON {postgres_store.name}.rating FROM {postgres_store.name}")
+    done = evalmeta("doctor", "--json")
+    status, message, action = findings(done)["store"]
+    assert (done.code, status, action) == (1, "error", "Grant them to the role.")
+    assert "fsync" in message
+    assert "the role lacks SELECT, INSERT, UPDATE and DELETE on rating" in message
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["/proc/evalmeta", "/proc"])
 def test_a_state_folder_that_cannot_be_written_is_an_error_for_root_too(
     folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch, place: str
@@ -371,3 +440,40 @@ def test_a_disk_without_room_is_not_everything_works(folder: Path, evalmeta: Eva
 
     assert (done.returncode, "Everything works" in done.stdout) == (1, False)
     assert f"error    store: {folder}/.evalmeta cannot be written: File too large" in done.stdout
+
+
+def bind_traced(folder: Path, port: int) -> None:
+    agent = f'adapter = "http"\nurl = "http://127.0.0.1:9/"\ntraces = true\ntrace_port = {port}\n'
+    (folder / "evalmeta.toml").write_text(f"[subjects.Desk]\n{agent}")
+
+
+@pytest.mark.slow
+def test_the_variables_of_an_agent_whose_traces_are_received_are_shown_without_the_token(
+    folder: Path, evalmeta: Evalmeta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    bind_traced(folder, port)
+    done = evalmeta("doctor", "--no-questions")
+    assert f"traces Desk: port {port} is free; the agent needs these variables:" in done.out
+    assert f"export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:{port}" in done.out
+    assert "Bearer%20$EVALMETA_TRACES_TOKEN" in done.out
+    assert SECRET not in done.out + done.err
+
+
+def test_a_trace_port_without_a_token_or_in_use_is_an_error_of_doctor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        bind_traced(folder, port)
+        task = Task("traces", str(folder), "Desk")
+        without_token = check(task)
+        monkeypatch.setenv(TOKEN_VARIABLE, SECRET)
+        in_use = check(task)
+    assert [without_token.status, in_use.status, check(task).status] == ["error", "error", "ok"]
+    assert TOKEN_VARIABLE in without_token.action
+    assert f"trace_port {port}" in in_use.message
+    assert check(Task("agent", str(folder), "Desk")).status == "ok"

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from evalmeta.formats.testspec import read_testspec
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
@@ -92,3 +93,75 @@ def test_the_schema_is_printed_and_written(evalmeta: Program, folder: Path) -> N
     assert as_json["result"] == {"contents": printed}
     assert written["result"] == {"file": "s.json", "state": "Created"}
     assert (folder / "s.json").read_text() == printed
+
+
+SCRIPT = """\
+start_agent router:
+    reasoning:
+        actions:
+            go: @utils.transition to @subagent.LoanDesk
+subagent LoanDesk:
+    description: "Tells which books a reader has"
+    actions:
+        Find_Loans:
+            target: "flow://Find_Loans"
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives a project with an agent in Agent Script."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "app/aiAuthoringBundles/Desk/Desk.agent"
+    path.parent.mkdir(parents=True)
+    path.write_text(SCRIPT)
+    (tmp_path / "sfdx-project.json").write_text('{"packageDirectories": [{"path": "app"}]}')
+    return tmp_path
+
+
+def test_a_spec_from_an_agent_has_a_case_to_review_for_each_topic_and_action(desk: Path, evalmeta: Program) -> None:
+    written = evalmeta("generate", "spec", "--from-agent", "Desk", "-o", "specs/Desk.yaml")
+    assert written.code == 0
+    assert "2 test cases to review: replace each input with what users say, then remove review." in written.err
+    assert yaml.safe_load((desk / "specs/Desk.yaml").read_text()) == {
+        "subject": "Desk",
+        "testCases": [
+            {"name": "topic LoanDesk", "input": "Tells which books a reader has", "topic": "LoanDesk", "review": True},
+            {
+                "name": "action LoanDesk.Find_Loans",
+                "input": "Find loans",
+                "topic": "LoanDesk",
+                "actions": ["Find_Loans"],
+                "action_match": "superset",
+                "review": True,
+            },
+        ],
+    }
+    found = json.loads(evalmeta("validate", "specs", "--result-format", "json").out)["problems"]
+    assert {problem["code"] for problem in found} == {"review-pending"}
+    assert json.loads(evalmeta("coverage", "--result-format", "json").out)["agents"][0]["coverage"] == 0
+
+
+def test_a_spec_from_an_agent_replaces_no_other_file(desk: Path, evalmeta: Program) -> None:
+    (desk / "Desk.yaml").write_text("subject: Desk\n")
+    refused = evalmeta("generate", "spec", "--from-agent", "Desk", "-o", "Desk.yaml")
+    assert refused.code == 2
+    assert "Overwrite it with --force." in refused.err
+    assert (desk / "Desk.yaml").read_text() == "subject: Desk\n"
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--from-agent", "Dek"), "Did you mean Desk?"),
+        (("--from-agent", "Desk", "--name", "A"), "--from-agent cannot be combined"),
+        (("--from-agent", "Desk", "--from-definition", "a.xml"), "--from-agent cannot be combined"),
+    ],
+)
+def test_a_spec_from_an_agent_that_is_not_there_or_with_other_options_is_refused(
+    evalmeta: Program, options: tuple[str, ...], says: str
+) -> None:
+    refused = evalmeta("generate", "spec", *options)
+    assert refused.code == 2
+    assert says in refused.err

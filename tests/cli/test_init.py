@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from bundles import write_bundle
 from client.servers import replying_with
 from engine.subjects.conversations import says
 from evalmeta.api.init.examples import EXAMPLES
@@ -20,6 +21,8 @@ from evalmeta.cli.commands.init import init
 from evalmeta.package.settings import load_settings
 from postgres_servers import free_port
 from suites import wait_until
+from systems.a2a.desk import desk, message, result
+from systems.mcp.tool_server import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,6 +132,43 @@ def test_an_endpoint_is_asked_with_its_model_and_key(
     assert all(request.startswith(b"POST /v1/chat/completions ") for request in server.requests)
     assert all(b"a-long-secret-key" in request for request in server.requests)
     assert b"a-long-secret-key" not in b"".join(files_in(folder).values())
+
+
+@pytest.mark.parametrize("option", ["--agent", "--url"])
+def test_an_agent_that_speaks_a2a_is_asked_and_found_again(folder: Path, evalmeta: Evalmeta, option: str) -> None:
+    with desk(lambda _: result(message("1.0", {"text": "Hello."}))) as server:
+        begun = evalmeta("init", option, f"a2a:{server.url}", "--api-key-env", "DESK_KEY")
+        evalmeta("init", option, f"a2a:{server.url}", "--api-key-env", "DESK_KEY")
+        settings = folder / "evalmeta.toml"
+        assert settings.read_text().count("[subjects.") == 1
+        settings.write_text(settings.read_text().replace('api_key_env = "DESK_KEY"', ""))
+        run_next(evalmeta, begun)
+        assert evalmeta("run", "tests", "--agent", f"a2a:{server.url}").code == 0
+
+    assert any(request.startswith(b"POST /rpc ") for request in server.requests)
+
+
+def test_the_tools_of_a_server_of_mcp_are_listed_and_called(folder: Path, evalmeta: Evalmeta) -> None:
+    begun = evalmeta("init", "--agent", f"mcp:{shlex.join(PROGRAM)}")
+    assert "3 tools: get_order, refund, count" in begun.err
+    assert yaml.safe_load((folder / "tests/calls.yaml").read_text())["testCases"] == [
+        {
+            "input": {"tool": "get_order", "arguments": {"id": "text"}},
+            "actions": [{"name": "get_order", "error": False}],
+        }
+    ]
+    run_next(evalmeta, begun)
+    evalmeta("init", "--agent", f"mcp:{shlex.join(PROGRAM)}")
+    assert (folder / "evalmeta.toml").read_text().count("[subjects.") == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_server_of_mcp_that_does_not_answer_is_an_error_and_nothing_is_written(
+    folder: Path, evalmeta: Evalmeta
+) -> None:
+    refused = evalmeta("init", "--agent", "mcp:http://127.0.0.1:9/mcp")
+    assert "is it running" in refused.err
+    assert not [*folder.iterdir()]
 
 
 @pytest.mark.usefixtures("folder")
@@ -248,15 +288,27 @@ def test_a_folder_inside_a_dx_project_stands_for_the_project(
     assert sorted(files_in(bots)) == ["Order_Desk.bot-meta.xml"]
 
 
-def test_an_adk_agent_gets_a_module_that_asks_it(folder: Path, evalmeta: Evalmeta) -> None:
+def test_an_agent_of_google_adk_is_bound_by_its_package(folder: Path, evalmeta: Evalmeta) -> None:
     (folder / "weather").mkdir()
     (folder / "weather/agent.py").write_text("root_agent = object()\n")
 
     begun = evalmeta("init")
 
-    assert "weather/agent.py has an ADK agent" in begun.err
-    assert "from weather.agent import root_agent" in (folder / "adk_agent.py").read_text()
-    assert load_settings(folder / "evalmeta.toml").subjects["weather"].model_dump()["target"] == "adk_agent:Agent"
+    assert "weather/agent.py has an agent of google-adk" in begun.err
+    settings = load_settings(folder / "evalmeta.toml").subjects["weather"]
+    assert settings.model_dump() == {"adapter": "adk", "target": "weather", "agent_name": ""}
+    assert "Next:\n  evalmeta run tests\n" in begun.out
+
+
+def test_eval_sets_that_are_there_already_run_too(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "weather").mkdir()
+    (folder / "weather/agent.py").write_text("root_agent = object()\n")
+    (folder / "weather/a.evalset.json").write_text(
+        '{"eval_set_id": "a", "eval_cases": [{"eval_id": "b", "conversation": '
+        '[{"user_content": {"parts": [{"text": "Hi"}]}}]}]}'
+    )
+
+    assert "Next:\n  evalmeta run\n" in evalmeta("init").out
 
 
 @pytest.mark.parametrize(
@@ -348,6 +400,7 @@ def test_a_workflow_without_a_baseline_compares_with_none(folder: Path, evalmeta
         (("--agent", "shop"), "Write --agent shop:answer"),
         (("--agent", "a:b", "--url", "http://127.0.0.1"), "--agent and --url name different agents"),
         (("--model", "m"), "--model needs --url"),
+        (("--agent", "a2a:http://127.0.0.1", "--model", "m"), "--model is for URLs of endpoints"),
         (("--url", "127.0.0.1:8000"), "is not a valid URL of an agent"),
         (("--url", "http://["), "is not a valid URL of an agent"),
         (("--url", "http://me:pass@127.0.0.1/v1"), "the URL of the agent contains a password or a key"),
@@ -472,10 +525,9 @@ TEST = """\
 def dx_folder(folder: Path) -> Path:
     """Give a Salesforce project with an agent in a script, and another in a test."""
     main = folder / "force-app/main/default"
-    (main / "aiAuthoringBundles/Order_Desk").mkdir(parents=True)
+    write_bundle(main, "Order_Desk", SCRIPT.encode())
     (folder / DEFINITIONS).mkdir()
     (folder / "sfdx-project.json").write_text(DX)
-    (main / "aiAuthoringBundles/Order_Desk/Order_Desk.agent").write_text(SCRIPT)
     (folder / DEFINITIONS / "Visits.aiEvaluationDefinition-meta.xml").write_text(TEST)
     return folder
 
@@ -485,19 +537,46 @@ def test_agents_of_a_dx_project_are_bound_to_doubles_that_are_errors_until_they_
 ) -> None:
     begun = evalmeta("init")
 
-    assert [*load_settings(dx_folder / "evalmeta.toml").subjects] == ["Front_Desk", "Order_Desk"]
-    assert "agent_doubles.py stands in for Front_Desk, Order_Desk: edit it to call them" in begun.err
+    bound = load_settings(dx_folder / "evalmeta.toml").subjects
+    assert {name: settings.adapter for name, settings in bound.items()} == {
+        "Front_Desk": "python",
+        "Order_Desk": "agent_script",
+    }
+    assert "agent_doubles.py stands in for Front_Desk: edit it to call them" in begun.err
     assert "Next:\n  evalmeta run\n" in begun.out
-    done = evalmeta("run")
-    assert (done.code, "0 passed, 0 failed, 2 errors" in done.out) == (1, True)
-    assert "NotImplementedError: Order_Desk is not connected" in done.out
     double = dx_folder / "agent_doubles.py"
-    double.write_text(
-        f"def Order_Desk(utterance):\n    return {{'topic': 'Order_Status', 'outcome': 'Soon.'}}\n{TO_VISITS}"
-    )
+    assert "Order_Desk" not in double.read_text()
+    done = evalmeta("run")
+    assert (done.code, "0 passed, 1 failed, 1 error" in done.out) == (1, True)
+    assert "NotImplementedError: Front_Desk is not connected" in done.out
+    double.write_text(TO_VISITS)
+    assert "Front_Desk is not connected" not in evalmeta("run").out
+
+
+def test_an_agent_in_agent_script_is_the_one_that_is_tested(dx_folder: Path, evalmeta: Evalmeta) -> None:
+    (dx_folder / DEFINITIONS / "Visits.aiEvaluationDefinition-meta.xml").unlink()
+
+    begun = evalmeta("init")
+
+    assert not (dx_folder / "agent_doubles.py").exists()
+    assert "rules/Order_Desk.yaml: write rules that choose the agent's steps, or let a model choose" in begun.err
+    done = evalmeta("run")
+    assert done.code == 100
+    assert "answer    No rule says what the agent does." in done.out
+    script = next(dx_folder.rglob("*.agent"))
+    script.write_text(SCRIPT.replace("subagent Order", f"{TO_ORDERS}subagent Order"))
+    rules = dx_folder / "rules/Order_Desk.yaml"
+    rules.write_text(rules.read_text().replace("rules:\n", "rules:\n- {subagent: router, call: go}\n"))
     assert evalmeta("run").code == 0
+    evalmeta("init")
+    assert "call: go" in rules.read_text()
 
 
+TO_ORDERS = """\
+    reasoning:
+        actions:
+            go: @utils.transition to @subagent.Order_Status
+"""
 TO_VISITS = "def Front_Desk(utterance):\n    return {'topic': 'Visits', 'outcome': 'Yes.'}\n"
 
 

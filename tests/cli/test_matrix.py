@@ -127,6 +127,7 @@ def test_models_of_an_agent_are_asked_with_the_rest_of_its_settings(evalmeta: Pr
     assert agents[0]["tokens"] == {"input": 18, "output": 4}
 
 
+@pytest.mark.slow
 def test_models_behind_a_url_and_agents_times_models(evalmeta: Program, folder: Path) -> None:
     with listening(models) as server:
         done = evalmeta("run", "--agent", f"{server.url}/v1", "--matrix", "model=small,large")

@@ -36,7 +36,7 @@ def test_a_manifest_with_a_newer_api_version_is_lowered_and_reported(evalmeta: P
     for command in ("deploy", "retrieve"):
         done = evalmeta(command, "--manifest", "package.xml")
         assert done.code == 0
-        assert "Warning: API version 67.0 is used instead of 99.0: the org has no newer one\n" in done.err
+        assert "Warning: API version 68.0 is used instead of 99.0: the org has no newer one\n" in done.err
 
 
 @pytest.mark.usefixtures("team")

@@ -271,6 +271,7 @@ def test_no_option_takes_a_secret() -> None:
     assert [name for name in taking if re.search("token|passw|secret|pat$|jwt$|auth-url$", name)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("team")
 def test_no_secret_is_shown_anywhere(evalmeta: Program, org: OAuthServer, typed: Callable[[str], None]) -> None:
     typed(auth_url(org))

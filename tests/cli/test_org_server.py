@@ -144,16 +144,6 @@ def test_another_name_can_be_allowed(evalmeta: Callable[..., object], project: P
     evalmeta("org", "stop")
 
 
-def test_without_uvicorn_the_extra_is_named(
-    evalmeta: Callable[..., object], project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    outcome = evalmeta("org", "start")
-    assert outcome.code == 2
-    assert "pip install 'evalmeta[server]'" in outcome.err
-    assert not project.state_dir.exists()
-
-
 def test_without_a_server_stop_and_status_say_so(evalmeta: Callable[..., object], project: Project) -> None:
     assert evalmeta("org", "stop").out == "No server is running for this project.\n"
     assert json.loads(evalmeta("org", "stop", "--json").out)["result"] == {"stopped": False, "url": None}
@@ -414,6 +404,7 @@ def test_a_reset_is_refused_while_the_org_is_served(evalmeta: Callable[..., obje
     assert (outcome.code, "evalmeta org stop" in outcome.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_reset_is_refused_while_a_run_is_in_progress(
     evalmeta: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

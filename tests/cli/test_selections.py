@@ -221,6 +221,16 @@ def test_a_run_with_too_many_errors_stops_with_suggestions(evalmeta: Program, pr
     assert (unfinished.code, len(asked(project))) == (1, 5)
 
 
+@pytest.mark.parametrize("said", [[], ["--dry-run"]])
+@pytest.mark.usefixtures("project")
+def test_a_salesforce_org_has_its_agents_itself(evalmeta: Program, said: list[str]) -> None:
+    with salesforce([Scene("COMPLETED", done(case(1)))]) as org:
+        user_logins().save(Login("me@dev.example", org.url, alias="dev"), Secrets("token"))
+        ran = evalmeta("test", "run", "-o", "dev", "-n", "Orders", "--bound", *said)
+    assert (ran.code, org.starts) == (2, [])
+    assert "a Salesforce org has its agents itself: leave out --bound" in ran.err
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -169,3 +169,29 @@ def _state_of(pid: int) -> str:
     """Return the state of a process as ps shows it, empty if it does not exist."""
     words = [shutil.which("ps") or "ps", "-o", "stat=", "-p", str(pid)]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()[:1]
+
+
+ABSORBED = """
+import asyncio, os, signal, time
+from evalmeta.cli import signals
+from evalmeta.cli.orgs import run_async
+
+async def work():
+    os.kill(os.getpid(), signal.SIGINT)
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        asyncio.current_task().uncancel()
+
+signals._CLEAN_UP_SECONDS = 0.2
+signals.catch_signals()
+run_async(work())
+time.sleep(0.4)
+print("written")
+"""
+
+
+@pytest.mark.slow
+def test_what_follows_work_that_a_signal_usually_ends_may_take_longer_than_cleaning_up() -> None:
+    ended = subprocess.run([sys.executable, "-c", ABSORBED], capture_output=True, text=True, timeout=WAIT, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "written\n"), ended.stderr

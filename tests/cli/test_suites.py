@@ -36,6 +36,7 @@ def count():
     # Python fails in a thread that is making a tuple which another has from `get_objects`.
     interval = sys.getswitchinterval()
     sys.setswitchinterval(60)
+    gc.collect()
     kept = sum(type(thing) is Turn and thing.utterance.startswith("kept ") for thing in gc.get_objects())
     sys.setswitchinterval(interval)
     with FILE.open("a") as file:

@@ -283,6 +283,7 @@ def test_the_names_latest_and_previous_compare_two_suites(evalmeta: Program, sui
     assert "11 tests of previous did not run in latest: Test_00, Test_01, Test_02 and 8 more" in partly.err
 
 
+@pytest.mark.slow
 def test_the_only_failing_case_of_a_number_in_the_latest_suite_is_accepted(evalmeta: Program, suite: Suite) -> None:
     suite.write("wrong", "Question 04 02")
     evalmeta("test", "run", ".", "--wait")

@@ -112,6 +112,17 @@ def test_secrets_in_traces_are_hidden(folder: Path, evalmeta: Evalmeta) -> None:
     assert bearer not in shown.out + (folder / "recordings.jsonl").read_text()
 
 
+def test_what_the_project_redacts_is_hidden_in_steps_too(folder: Path, evalmeta: Evalmeta) -> None:
+    (folder / "evalmeta.toml").write_text('[redact]\npatterns = ["10045"]\n')
+
+    shown = evalmeta("trace", "import", str(PYDANTIC_AI), "-v", "-o", "recordings.jsonl")
+    as_json = evalmeta("trace", "import", str(PYDANTIC_AI), "--json")
+
+    assert (shown.code, as_json.code) == (0, 0)
+    assert 'get_order(id="[secret]")' in shown.out
+    assert "10045" not in shown.out + as_json.out + (folder / "recordings.jsonl").read_text()
+
+
 @pytest.fixture
 def failed_run(folder: Path, evalmeta: Evalmeta) -> Outcome:
     """Judge the recorded answers of an agent of Strands, of which a check in Python gets the steps."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from viewer.exports import read_export
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -25,15 +27,16 @@ def test_a_folder_without_runs_is_exported_too(evalmeta: Callable[..., Outcome],
     outcome = evalmeta("view", "--export", "out")
 
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == "Wrote 5 pages into out: open out/index.html\n"
-    assert "No tests yet." in (folder / "out" / "index.html").read_text()
+    assert outcome.out == "Wrote 7 pages into out: open out/index.html\n"
+    assert "No test has run yet" in (folder / "out" / "index.html").read_text()
+    assert "No tests yet." in read_export(folder / "out").pages["#/tests"]["html"]
 
 
 @pytest.mark.usefixtures("folder")
 def test_an_export_says_as_json_what_it_wrote(evalmeta: Callable[..., Outcome]) -> None:
     outcome = evalmeta("view", "--export", "out", "--json")
 
-    assert json.loads(outcome.out)["result"] == {"folder": "out", "pages": 5, "leftOut": {"runs": 0, "cases": 0}}
+    assert json.loads(outcome.out)["result"] == {"folder": "out", "pages": 7, "leftOut": {"runs": 0, "cases": 0}}
 
 
 @pytest.mark.usefixtures("folder")
@@ -58,10 +61,10 @@ def test_files_of_others_are_kept(evalmeta: Callable[..., Outcome], folder: Path
 def test_an_interrupted_export_says_that_nothing_has_changed(
     evalmeta: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(_: int) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("evalmeta.cli.commands.view._show_progress", interrupt)
+    monkeypatch.setattr("evalmeta.viewer.export.export_cases", interrupt)
 
     outcome = evalmeta("view", "--export", "out")
 

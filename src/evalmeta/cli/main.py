@@ -29,8 +29,11 @@ Exit codes
 
 # The summaries are here so that `evalmeta --help` imports no command.
 _COMMANDS: Final = {
+    "agent": ("agent:agent", "Talk to the agents of a project."),
+    "changes": ("changes:changes", "Show which cases broke, why, by whose fault, and since which commit."),
     "completion": ("init:completion", "Print the script that completes evalmeta's commands in your shell."),
     "convert": ("convert:convert", "Convert a project between source and metadata format, or a file between formats."),
+    "coverage": ("coverage:coverage", "Show which topics, actions, transitions and guards of an agent no test covers."),
     "deploy": ("deploy:deploy", "Check definitions and deploy them to the org: all of them, or none."),
     "diff": ("retrieve:diff", "Show how definitions differ between the project and the org."),
     "doctor": ("init:doctor", "Check Python, settings, tests, agents, raters, the store and the org."),
@@ -54,7 +57,7 @@ _COMMANDS: Final = {
 
 _SECTIONS: Final = {
     "Start": ("init", "run", "doctor", "completion"),
-    "Tests": ("test", "view", "trace", "rater", "generate"),
+    "Tests": ("test", "changes", "coverage", "view", "agent", "trace", "rater", "generate"),
     "Metadata": (
         "validate",
         "rule",
@@ -72,7 +75,6 @@ _SECTIONS: Final = {
 
 # Commands of sf, and names of commands that are in a group.
 _HINTS: Final = {
-    "agent": "Leave it out: 'sf agent test run' is 'evalmeta test run'.",
     "project": "Leave it out: 'sf project deploy start' is 'evalmeta deploy start'.",
     "delete": "To delete components, see 'evalmeta manifest generate --help'.",
     "login": "Did you mean 'org login'?",

@@ -219,7 +219,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     if rest.startswith(tuple(map(str, errors[:1]))):
         # The problems below have the location and the hint of each line.
         message = first
-    if problems and message.startswith(str(problems[0].location)):
+    if any(problem.is_error for problem in problems) and message.startswith(str(problems[0].location)):
         # The problems below say what is wrong and where.
         message = f"{problems[0].location.path} is not valid"
     head = click.style(f"Error ({error.name}):", fg="red", bold=True)

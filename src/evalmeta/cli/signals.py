@@ -28,10 +28,11 @@ _SHOW_CURSOR: Final = b"\x1b[?25h"
 
 
 class _State:
-    """How many signals were received, and how to cancel the current work."""
+    """How many signals were received, how to cancel the current work, and what ends the program if that takes long."""
 
     received = 0
     cancel: Callable[[], object] | None = None
+    clean_up: threading.Timer | None = None
 
 
 def catch_signals() -> None:
@@ -45,11 +46,13 @@ def catch_signals() -> None:
 def cancelled_by_signals(cancel: Callable[[], object]) -> Iterator[None]:
     """Call `cancel` when the first signal is received in the block, instead of raising KeyboardInterrupt.
 
-    It does nothing unless `catch_signals` was called.
+    If the block then ends as usual, what follows it may take any time. Without `catch_signals` it does nothing.
     """
     _State.cancel = cancel
     try:
         yield
+        if _State.clean_up is not None:
+            _State.clean_up.cancel()
     finally:
         _State.cancel = None
 
@@ -66,9 +69,9 @@ def _on_signal(number: int, _: FrameType | None) -> None:
         _end_now()
     if number != signal.SIGINT:
         _leave_terminal()
-    timer = threading.Timer(_CLEAN_UP_SECONDS, _end_now)
-    timer.daemon = True
-    timer.start()
+    _State.clean_up = threading.Timer(_CLEAN_UP_SECONDS, _end_now)
+    _State.clean_up.daemon = True
+    _State.clean_up.start()
     if _State.cancel is None:
         raise KeyboardInterrupt
     _State.cancel()

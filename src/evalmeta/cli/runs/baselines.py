@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.decision import Decision
     from evalmeta.model.comparison import Comparison, SuiteComparison
     from evalmeta.package.project import Project
+    from evalmeta.report.comparison import Explain
 
 _SHOWN_TESTS: Final = 3
-_COLOURS: Final = {"worse": "red", "better": "green"}
+COLOURS: Final = {"worse": "red", "better": "green"}
 
 
 class BaselineOption(NamedTuple):
@@ -139,17 +140,25 @@ def show_decision(decision: Decision, code: int, *, err: bool) -> None:
     if new_code == EXIT_PASSED and (suspects := len(decision.suite.suspects)):
         verb = "does" if suspects == 1 else "do"
         why = f"exit 0, but {count(suspects, 'suspect case')} passed in {label} and {verb} not pass now"
-        print_styled([("worse", why)], _COLOURS, err=err)
+        print_styled([("worse", why)], COLOURS, err=err)
     elif why := decision.why(new_code, code):
         click.echo(f"exit {new_code}: {why} {label}", err=err)
 
 
 def print_comparisons(
-    suite: SuiteComparison, *, suspects_fail: bool, project: Project | None = None, err: bool = False
+    suite: SuiteComparison,
+    *,
+    suspects_fail: bool,
+    project: Project | None = None,
+    explain: Explain = lambda _: {},
+    err: bool = False,
 ) -> None:
-    """Print comparisons, one below the other, and how to ask suspect cases again in a project."""
-    for lines in suite_lines(suite, suspects_fail=suspects_fail):
-        print_styled(lines, _COLOURS, err=err)
+    """Print comparisons, one below the other, and how to ask suspect cases again in a project.
+
+    `explain` is that of `suite_lines`.
+    """
+    for lines in suite_lines(suite, suspects_fail=suspects_fail, explain=explain):
+        print_styled(lines, COLOURS, err=err)
     ways = [ask_again(test, project) for test in suite.tests] if project else []
     for way in dict.fromkeys(filter(None, ways)):
         click.echo(f"  {way}", err=err)

@@ -10,7 +10,9 @@ from evalmeta import api
 from evalmeta.cli.options import PATH, Decorator, columns_option, option_group
 from evalmeta.cli.output import print_json
 from evalmeta.cli.runs.reports import Output, report_outcome
+from evalmeta.model.evaluation import iterations_of
 from evalmeta.model.spending import cost_lines, costs_json, dollars, dollars_text
+from evalmeta.report.report import iterations_of_runs
 from evalmeta.report.text import count, one_line
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.selection import PlannedRun
     from evalmeta.api.runs.starting import AgentOptions, RunCall
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run_options import RunOptions
+    from evalmeta.model.run_options import Scoring
 
 
 _AGENT: Sequence[Decorator] = (
@@ -29,8 +31,8 @@ _AGENT: Sequence[Decorator] = (
         "--subject",
         "subject",
         metavar="AGENT",
-        help="Agent under test for file runs: module:function, http://HOST/v1, or an agent of evalmeta.toml.  "
-        "[default: the file's]",
+        help="Agent under test for file runs: module:function, http://HOST/v1, a2a:URL, mcp:URL, or an agent of "
+        "evalmeta.toml.  [default: the file's]",
     ),
     click.option("--model", metavar="NAME", help="With --agent URL: the model to ask."),
     click.option("--api-key-env", metavar="NAME", help="With --agent URL: the environment variable with the API key."),
@@ -85,7 +87,7 @@ def _print_plan(call: RunCall, planned: Sequence[PlannedRun], *, as_json: bool) 
         return
     for run in planned:
         click.echo("\n".join(_lines(run, _adapter(call, run))))
-    click.echo(_total(planned, call.options))
+    click.echo(_total(planned, call.options.scoring))
 
 
 def _print_estimates(estimates: Sequence[Estimate], *, as_json: bool) -> None:
@@ -128,9 +130,9 @@ def _adapter(call: RunCall, planned: PlannedRun) -> str:
     """Return the agent's adapter in parentheses; empty for agents in other orgs."""
     if call.target is not None or any(file.name == planned.definition and file.subject for file in call.files):
         return ""
-    from evalmeta.model.settings import find_subject
+    from evalmeta.org.subjects import agent_settings
 
-    settings = find_subject(call.project.settings.subjects, planned.subject_name)
+    settings = agent_settings(call.project.settings.subjects, planned.subject_name, root=call.project.root)
     return f" (adapter {settings.adapter})" if settings else " (no adapter is bound to it)"
 
 
@@ -145,19 +147,22 @@ def _lines(planned: PlannedRun, adapter: str) -> Iterator[str]:
     for case in planned.cases:
         label = f"{one_line(case.label)}: " if case.label else ""
         asked = f"not run: {case.not_run}" if case.not_run else " / ".join(turn.utterance for turn in case.turns)
-        yield f"  {case.number:>4} {label}{one_line(asked)}"
+        times = iterations_of(case, planned.options)
+        repeated = f" ({count(times, 'iteration')})" if times != planned.options.iterations else ""
+        yield f"  {case.number:>4} {label}{one_line(asked)}{repeated}"
     if planned.expectations:
         names = (f"{name} ({times:,})" if times > 1 else name for name, times in planned.expectations.items())
         yield f"  judged: {', '.join(names)}"
     yield ""
 
 
-def _total(planned: Sequence[PlannedRun], options: RunOptions) -> str:
+def _total(planned: Sequence[PlannedRun], scoring: Scoring) -> str:
     cases = sum(len(run.cases) for run in planned)
     questions = sum(run.utterances for run in planned)
-    iterations = f" in {options.iterations:,} iterations" if options.iterations > 1 else ""
-    scoring = f"scoring {options.scoring.profile}, rater {options.scoring.rater}"
-    return f"Would run {count(cases, 'case')}{iterations}: {count(questions, 'question')}, {scoring}. No case was run."
+    options = [run.options for run in planned]
+    iterations = f" in {iterations_of_runs(options)}" if any(own.is_repeated for own in options) else ""
+    judged = f"scoring {scoring.profile}, rater {scoring.rater}"
+    return f"Would run {count(cases, 'case')}{iterations}: {count(questions, 'question')}, {judged}. No case was run."
 
 
 def _plan_json(planned: PlannedRun) -> JsonObject:
@@ -165,10 +170,15 @@ def _plan_json(planned: PlannedRun) -> JsonObject:
         "definition": planned.definition,
         "type": planned.type,
         "subjectName": planned.subject_name,
-        "iterations": planned.iterations,
+        "iterations": planned.options.iterations,
         "questions": planned.utterances,
         "cases": [
-            {"number": case.number, "name": case.label, "utterances": [turn.utterance for turn in case.turns]}
+            {
+                "number": case.number,
+                "name": case.label,
+                "iterations": iterations_of(case, planned.options),
+                "utterances": [turn.utterance for turn in case.turns],
+            }
             for case in planned.cases
         ],
         "leftOut": planned.left_out,

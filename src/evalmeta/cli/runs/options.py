@@ -122,6 +122,11 @@ _SELECTION: Sequence[Decorator] = (
         is_flag=True,
         help="Run only cases that failed or ended in an error when they last ran, and those that never ran.",
     ),
+    click.option(
+        "--changed-since",
+        metavar="REF",
+        help="Run only tests in files that changed, or whose agent's files changed, since this commit, branch or tag.",
+    ),
     _flag("shard", callback=_read_shard),
     _flag("seed", type=int, callback=_read_seed),
 )
@@ -151,7 +156,20 @@ checking_options = option_group(
 )
 OPTION_SECTIONS: Final = {
     "Which tests": (
-        *("names", "cases", "tags", "failed_from", "last_failed", "shard", "seed", "target_org", "dry_run", "estimate"),
+        *(
+            "names",
+            "bound",
+            "cases",
+            "tags",
+            "failed_from",
+            "last_failed",
+            "changed_since",
+            "shard",
+            "seed",
+            "target_org",
+            "dry_run",
+            "estimate",
+        ),
         *("columns", "extend", "ignore_changes", "mixed"),
     ),
     "How to run": (*("subject", "model", "api_key_env", "matrix", "wait", "watch"), *_names("running")),
