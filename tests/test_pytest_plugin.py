@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import tomllib
 from datetime import timedelta
 from importlib import import_module
@@ -132,6 +133,7 @@ def test_starting_pytest_loads_nothing_heavy(pytester: pytest.Pytester, run: Run
     run().assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_named_definition_is_one_test_for_each_case(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING, FAILING, BROKEN, UNDECIDED)
 
@@ -456,6 +458,21 @@ def test_cases_after_too_many_errors_say_that_they_were_not_asked(desk: Callable
 
 
 @pytest.mark.slow
+def test_a_case_that_ran_less_often_than_it_says_does_not_pass(desk: Callable[..., Path], run: Run) -> None:
+    folder = desk(settings=f"{SETTINGS}[run]\nmax_errors = 1\nconcurrency = 1\n").parent
+    often = "- {input: Where is my order?, topic: Orders, iterations: 3}\n"
+    (folder / "spec.yaml").write_text(f"subject: Desk\ntestCases:\n{often}- {{input: Hello, topic: Orders}}\n")
+
+    run("spec.yaml").assert_outcomes(passed=2)
+    assert asked(folder / DESK) == ["Hello", *["Where is my order?"] * 3]
+
+    (folder / "spec.yaml").write_text(f"subject: Desk\ntestCases:\n{often}- {{input: Are you broken?}}\n")
+    result = run("spec.yaml")
+    result.assert_outcomes(errors=2)
+    result.stdout.fnmatch_lines(["spec.yaml:3: the case was run 1 of 3 times: stopped at error 1 *"])
+
+
+@pytest.mark.slow
 def test_a_bad_definition_is_an_error_like_that_of_validate(desk: Callable[..., Path], run: Run) -> None:
     path = desk(PASSING)
     path.write_text(path.read_text().replace("topic_sequence_match", "topic_sequence_mach"))
@@ -592,6 +609,7 @@ def test_an_evaluation_below_its_rate_fails_the_session(
     }
 
 
+@pytest.mark.slow
 def test_the_name_of_an_evaluation_selects_its_tests(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(test_it=CITIES.format(rate=0, iterations=2))
 
@@ -609,6 +627,7 @@ def test_the_tests_of_a_failed_evaluation_run_again_as_the_last_failed(
     run(*words).assert_outcomes(passed=passed, xfailed=1, failed=1)
 
 
+@pytest.mark.slow
 def test_errors_fail_the_session_at_any_pass_rate(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""
@@ -682,6 +701,7 @@ def test_errors_of_an_agent_can_count_as_failed_tests(pytester: pytest.Pytester,
     run("-k", "test_fixture").assert_outcomes(failed=1, errors=1, deselected=4)
 
 
+@pytest.mark.slow
 def test_the_decorator_needs_no_parentheses(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""
@@ -724,13 +744,66 @@ def test_skipped_and_xfail_tests_do_not_count(pytester: pytest.Pytester, run: Ru
 
     result = run()
 
-    result.assert_outcomes(passed=2, skipped=2, xfailed=2)
+    result.assert_outcomes(passed=2, skipped=2, xfailed=2, failed=1)
     result.stdout.fnmatch_lines(
         ["PASSED test_it.py::test_it: 50 % (1 of 2); at least 50 % must pass", "  strict: ?XPASS(strict)?*"]
     )
-    result.stdout.no_fnmatch_line("*test_nothing*")
+    result.stdout.fnmatch_lines(["NOT JUDGED test_it.py::test_nothing[[]evaluation]: 0 of 1 test counted (1 skipped)"])
 
 
+SKIPPED = """
+import evalmeta
+import pytest
+
+@evalmeta.evaluation
+@pytest.mark.parametrize("city", {cities})
+{mark}
+def test_agent(city):
+    pytest.skip("the agent is not there")
+"""
+
+
+@pytest.mark.parametrize(
+    ("cities", "counted"),
+    [
+        (["paris", "rome"], "0 of 2 tests counted (2 skipped)"),
+        pytest.param([], "0 of 0 tests counted (no parameter sets)", marks=pytest.mark.slow),
+    ],
+)
+def test_an_evaluation_without_tests_that_count_is_not_judged_and_fails(
+    pytester: pytest.Pytester, run: Run, cities: list[str], counted: str
+) -> None:
+    pytester.makepyfile(test_it=SKIPPED.format(cities=cities, mark=""))
+    cases = {"1": {"utterance": "paris", "passed": 1, "failed": 1}}
+    known = {"evalmeta": "baseline", "version": 1, "tests": {"test_it.py::test_agent": {"cases": cases}}}
+    (pytester.path / "base.json").write_text(json.dumps(known))
+
+    result = run("--evalmeta-baseline", "base.json", "--evalmeta-report-dir", "reports")
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    name = "test_it.py::test_agent"
+    result.stdout.fnmatch_lines(
+        [f"NOT JUDGED {name}: {counted}", "  in base.json: 50 % (1 of 2); now nothing judged", f"FAILED {name} - *"]
+    )
+    (report,) = (pytester.path / "reports").iterdir()
+    assert json.loads(report.read_text())["not_judged"] == {name: counted}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("mark", ["@pytest.mark.skipif(True, reason='no key')", "@pytest.mark.xfail(run=False)"])
+def test_an_evaluation_whose_marks_say_that_no_test_counts_is_skipped(
+    pytester: pytest.Pytester, run: Run, mark: str, workers: list[str]
+) -> None:
+    pytester.makepyfile(test_it=SKIPPED.format(cities=["paris", "rome"], mark=mark))
+
+    result = run(*workers)
+
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["NOT JUDGED test_it.py::test_agent: 0 of 2 tests counted (2 *)"])
+
+
+@pytest.mark.slow
 def test_methods_and_single_functions_are_evaluations_too(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""
@@ -770,6 +843,7 @@ def test_an_interrupted_evaluation_has_no_verdict(pytester: pytest.Pytester, run
     result.stdout.fnmatch_lines(["STOPPED test_it.py::test_city: 75 % *"])
 
 
+@pytest.mark.slow
 def test_only_some_failing_cases_are_listed(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(
         test_it="""

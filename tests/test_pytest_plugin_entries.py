@@ -78,11 +78,13 @@ def test_ten_entries_run_at_a_time(tmp_path: Path, words: list[str], most: int) 
     assert "20 passed, 2 xfailed" in printed
 
 
+@pytest.mark.slow
 def test_the_number_of_entries_at_a_time_is_an_argument_of_the_decorator(tmp_path: Path) -> None:
     test = TWENTY.replace("0.9", "0, concurrency=3")
     assert "20 passed, 2 xfailed" in session(tmp_path, f"{test}\n\ndef test_most():\n    assert most == 3\n")
 
 
+@pytest.mark.slow
 def test_entries_stay_together_if_tests_are_shuffled(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "def pytest_collection_modifyitems(items):\n    items[:] = [*items[::2], *items[1::2]]\n"
@@ -93,6 +95,7 @@ def test_entries_stay_together_if_tests_are_shuffled(tmp_path: Path) -> None:
     assert "29 passed, 2 xfailed" in printed
 
 
+@pytest.mark.slow
 def test_iterations_and_methods_run_together(tmp_path: Path) -> None:
     test = """
 class TestAgent:
@@ -111,6 +114,7 @@ def test_most():
     assert "  by iteration: 2 of 2, 2 of 2" in printed
 
 
+@pytest.mark.slow
 def test_entries_with_fixtures_of_their_own_run_one_after_another_and_it_says_why(tmp_path: Path) -> None:
     test = """
 @pytest.fixture
@@ -129,6 +133,7 @@ async def test_agent(number, own):
     assert '  the tests ran one after another: the fixture own has the scope "function"' in printed
 
 
+@pytest.mark.slow
 def test_entries_of_different_values_of_a_wider_fixture_do_not_share_it(tmp_path: Path) -> None:
     test = """
 @pytest.fixture(scope="module", params=["a", "b"])
@@ -163,6 +168,7 @@ def test_asked():
     assert "4 passed, 1 skipped, 1 deselected" in session(tmp_path, test, "-k", "not 4")
 
 
+@pytest.mark.slow
 def test_a_session_that_stops_cancels_the_entries_in_flight(tmp_path: Path) -> None:
     test = """
 @evalmeta.evaluation(min_pass_rate=0)
@@ -205,3 +211,15 @@ async def test_agent(number):
 """
     expected = {"await": "TimeoutError", "pytest.exit": "Exit: enough", "pytest.skip": "2 skipped"}
     assert next(text for begin, text in expected.items() if ending.startswith(begin)) in session(tmp_path, test)
+
+
+def test_a_coroutine_function_that_returns_something_has_the_warning_of_other_tests(tmp_path: Path) -> None:
+    test = """
+@evalmeta.evaluation
+@pytest.mark.parametrize("value", [None, False])
+async def test_agent(value):
+    return value
+"""
+    warned = session(tmp_path, test, "-W", "default::pytest.PytestReturnNotNoneWarning")
+    assert "PytestReturnNotNoneWarning: Test functions should return None, but test_it.py::test_agent[False]" in warned
+    assert "3 passed, 1 warning" in warned

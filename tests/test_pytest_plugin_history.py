@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -16,9 +17,13 @@ from evalmeta.api.runs.comparisons import compare_runs
 from evalmeta.api.runs.saved import history
 from evalmeta.model.run import Run, RunStatus, Verdict
 from evalmeta.package.project import find_project
+from evalmeta.pytest_plugin.results import EvaluationResults
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.store.database import open_database
 from evalmeta.store.runs import Runs
+
+if TYPE_CHECKING:
+    from evalmeta.pytest_plugin.notes import CaseNote
 
 COMMAND = [sys.executable, "-m", "pytest", "-p", "evalmeta.pytest_plugin", "-p", "xdist.plugin"]
 SOURCES = str(Path(evalmeta.__file__).parent.parent)
@@ -107,6 +112,7 @@ def test_sessions_can_be_compared_also_if_the_second_has_only_some_cases(project
     assert "  2 cases were not run" in lines
 
 
+@pytest.mark.slow
 def test_a_session_that_was_stopped_is_not_a_complete_run(project: Path) -> None:
     printed = session(project, "-x", "-p", "no:randomly", DOWN="1")
 
@@ -175,6 +181,46 @@ import pytest
 def test_login(login, key):
     assert not login, f"{'long ' * 57} sk-1a2b3c4d5e6f7g8h9i0j1k2l"
 """
+
+
+LOGINS = """
+import evalmeta
+import pytest
+
+
+@evalmeta.evaluation(iterations=2)
+@pytest.mark.parametrize("key", ["sk-1a2b3c4d5e6f7g8h9i0j1k2l", "sk-9z8y7x6w5v4u3t2s1r0q9p8o", "none"])
+def test_login(key):
+    assert key.endswith("l")
+"""
+
+
+def test_cases_whose_ids_are_equal_without_their_secrets_stay_apart() -> None:
+    known = {"case": "[secret]", "iteration": 1}
+    notes = [
+        cast("CaseNote", {**known, "nodeid": verdict, "number": number, "place": [number], "verdict": verdict})
+        for number, verdict in enumerate(("PASS", "FAILURE"), 1)
+    ]
+    results = EvaluationResults(notes[0], {note["nodeid"]: note for note in notes})
+    assert [(case.number, case.utterance, case.passed, case.failed) for case in results.case_counts()] == [
+        (1, "[secret]", 1, 0),
+        (2, "[secret]", 0, 1),
+    ]
+
+
+@pytest.mark.slow
+def test_ids_with_secrets_are_hidden_and_their_cases_stay_apart(project: Path) -> None:
+    (project / "tests/test_city.py").write_text(LOGINS)
+    printed = session(project, "--evalmeta-report-dir", "reports", "--tb=no", "-p", "no:randomly", "-q", "-r", "")
+
+    assert "[secret], failed in 2 of 2 iterations: " in printed
+    [report] = (project / "reports").glob("*.json")
+    stored = [path.read_text(errors="replace") for path in (project / ".evalmeta").iterdir()]
+    texts = (printed, report.read_text(), report.with_suffix(".html").read_text(), *stored)
+    assert [secret for secret in ("sk-1a", "sk-9z") for text in texts if secret in text] == []
+    cases = json.loads(report.read_text())["tests"]["tests/test_city.py::test_login"]["cases"]
+    judged = [(case["utterance"], case["passed"], case["failed"]) for case in cases.values()]
+    assert judged == [("[secret]", 2, 0), ("[secret]", 0, 2), ("none", 0, 2)]
 
 
 @pytest.mark.slow

@@ -22,13 +22,13 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError, ProjectError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from pathlib import Path
 
     from evalmeta.pytest_plugin.entries import Entries
     from evalmeta.pytest_plugin.files import EvaluationFile
-    from evalmeta.pytest_plugin.notes import CaseNote
-    from evalmeta.pytest_plugin.results import EvaluationResults, FileNote, SessionResults
+    from evalmeta.pytest_plugin.notes import CaseNote, UncountedTest
+    from evalmeta.pytest_plugin.results import FileNote, SessionResults
 
 __all__: list[str] = []
 
@@ -48,6 +48,7 @@ _WHOLE: Final = {"iterations": limits.MAX_ITERATIONS, "concurrency": limits.MAX_
 _MARKER: Final = "evalmeta_evaluation"
 _ITERATION: Final = "evalmeta_iteration"
 _NOTE: Final = "evalmeta_note"
+_UNCOUNTED: Final = "evalmeta_uncounted"
 _FILE_NOTE: Final = "evalmeta_file_note"
 _ERRORS: Final = ("error", "fail")
 _Test = TypeVar("_Test")
@@ -297,9 +298,11 @@ class Evaluations:
         report = yield
         note: CaseNote | None = None
         if marker := item.get_closest_marker(_MARKER):
-            from evalmeta.pytest_plugin.notes import note_of
+            from evalmeta.pytest_plugin.notes import note_of, uncounted_of
 
             note = note_of(item, marker, report, call, own_fixture=_ITERATION)
+            if note is None and report.skipped:
+                vars(report)[_UNCOUNTED] = uncounted_of(item, report)
         if note:
             vars(report)[_NOTE] = note
             if note["verdict"] == "FAILURE":
@@ -318,6 +321,8 @@ class Evaluations:
             return
         if note:
             self._results().add(note)
+        if uncounted := cast("UncountedTest | None", vars(report).get(_UNCOUNTED)):
+            self._results().add_uncounted(uncounted)
         if file_note:
             self._files.setdefault(file_note["file"], {})[report.nodeid] = file_note
 
@@ -329,7 +334,9 @@ class Evaluations:
         """
         result = yield
         evaluations = [*self._loaded.evaluations.values()] if self._loaded else []
+        not_judged = self._loaded.not_judged() if self._loaded else []
         reports = [report for results in evaluations for report in results.reports()]
+        reports += [report for tests in not_judged for report in tests.reports()]
         if self._loaded:
             self._loaded.is_complete = True
         if self._files:
@@ -343,7 +350,10 @@ class Evaluations:
         self._is_reporting = False
         for results in evaluations:
             if not results.summary.succeeded:
-                self._select_as_last_failed(results)
+                self._select_as_last_failed(results.name, results.notes)
+        for tests in not_judged:
+            if not tests.is_chosen:
+                self._select_as_last_failed(tests.name, tests.tests)
         return result
 
     @pytest.hookimpl(tryfirst=True)
@@ -352,8 +362,9 @@ class Evaluations:
         return (report.outcome, "", "") if self._is_reporting and report.when == "call" else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Show the pass rate and the failing cases of each evaluation."""
-        if not (self._loaded and self._loaded.evaluations):
+        """Show the pass rate and the failing cases of each evaluation, and which had no tests that counted."""
+        not_judged = self._loaded.not_judged() if self._loaded and self._loaded.is_complete else []
+        if not self._loaded or not (self._loaded.evaluations or not_judged):
             return
         terminalreporter.write_sep("=", "evaluations")
         # pytest shows the details of failed evaluations itself, unless tracebacks are off.
@@ -366,6 +377,11 @@ class Evaluations:
             lines = results.iteration_lines() if verdict == "FAILED" and has_details else results.detail_lines()
             for line in (*lines, *self._loaded.comparison_lines(results)):
                 terminalreporter.write_line(f"  {line}")
+        for tests in not_judged:
+            terminalreporter.write("NOT JUDGED", yellow=True)
+            terminalreporter.write_line(f" {tests.name}: {tests.why()}")
+            for line in self._loaded.missing_lines(tests):
+                terminalreporter.write_line(f"  {line}")
         for line in self._lines:
             terminalreporter.write_line(line)
 
@@ -374,7 +390,7 @@ class Evaluations:
         """Keep the runs of the session's evaluations in their projects, and write its report, if that is enabled."""
         if self._entries:
             self._entries.close()
-        if not (self._loaded and self._loaded.evaluations):
+        if not self._loaded or not (self._loaded.evaluations or self._loaded.not_judged()):
             return
         if self._config.getini("evalmeta_history") and not self._config.getoption("evalmeta_no_history"):
             from evalmeta.pytest_plugin.history import keep_history
@@ -385,7 +401,9 @@ class Evaluations:
             return
         try:
             path = self._loaded.write_report(folder)
-            self._lines += [f"report: {path}", f"page: {self._loaded.write_page(path)}"]
+            self._lines.append(f"report: {path}")
+            if self._loaded.evaluations:
+                self._lines.append(f"page: {self._loaded.write_page(path)}")
         except ProjectError as error:
             self._lines.append(f"no report: {error}")
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
@@ -395,12 +413,12 @@ class Evaluations:
         value: str | None = self._config.getoption(name)
         return self._config.invocation_params.dir / value if value else None
 
-    def _select_as_last_failed(self, evaluation: EvaluationResults) -> None:
+    def _select_as_last_failed(self, name: str, tests: Iterable[str]) -> None:
         """Make `--last-failed` select the tests of an evaluation instead of its name, which is not a test."""
         failed: object = getattr(self._config.pluginmanager.get_plugin("lfplugin"), "lastfailed", None)
         if isinstance(failed, dict):
-            failed.pop(evaluation.name, None)
-            failed.update(dict.fromkeys(evaluation.notes, True))
+            failed.pop(name, None)
+            failed.update(dict.fromkeys(tests, True))
 
 
 class _WorkerNode(Protocol):

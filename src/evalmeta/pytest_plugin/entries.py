@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import warnings
 from typing import TYPE_CHECKING, Final, cast
 
 import pytest
@@ -71,7 +72,7 @@ class Entries:
         self._loop = EventLoop()
         self._groups: dict[Key, list[pytest.Function]] = {}
         self._begun: set[pytest.Function] = set()
-        self._tasks: dict[pytest.Function, asyncio.Task[None]] = {}
+        self._tasks: dict[pytest.Function, asyncio.Task[object]] = {}
         for item in items:
             if isinstance(item, pytest.Function):
                 self._groups.setdefault(_key(item), []).append(item)
@@ -79,17 +80,22 @@ class Entries:
     def run(self, item: pytest.Function) -> None:
         """Run an entry that pytest has set up, to its end; it may have begun before."""
         __tracebackhide__ = True
-        self._loop.run(self._result(item))
+        returned = self._loop.run(self._result(item))
+        if returned is not None:
+            # As pytest warns of other tests, of which some say False and mean a failure.
+            text = f"Test functions should return None, but {item.nodeid} returned {type(returned)!r}.\n"
+            hint = "Did you mean to use `assert` instead of `return`?"
+            warnings.warn(pytest.PytestReturnNotNoneWarning(f"{text}{hint}"), stacklevel=2)
 
     def close(self) -> None:
         """Cancel the entries that pytest did not wait for, because the session was stopped."""
         self._loop.close()
 
-    async def _result(self, item: pytest.Function) -> None:
+    async def _result(self, item: pytest.Function) -> object:
         __tracebackhide__ = True
         if item not in self._tasks:
             self._begin(item)
-        await self._tasks.pop(item)
+        return await self._tasks.pop(item)
 
     def _begin(self, item: pytest.Function) -> None:
         following = [] if why_alone(item, own_fixture=self._own_fixture) else self._following(item)
@@ -119,10 +125,11 @@ class Entries:
         return {name: params.get(name, shared.get(name)) if name in own else shared[name] for name in names}
 
 
-async def _called(places: asyncio.Semaphore, entry: pytest.Function, arguments: Mapping[str, object]) -> None:
+async def _called(places: asyncio.Semaphore, entry: pytest.Function, arguments: Mapping[str, object]) -> object:
     __tracebackhide__ = True
     async with places:
-        await entry.obj(**arguments)
+        returned: object = await entry.obj(**arguments)
+        return returned
 
 
 def _arguments_of(item: pytest.Function) -> Sequence[str]:

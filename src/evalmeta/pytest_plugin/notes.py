@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 import pytest
 from _pytest._io.saferepr import saferepr
+from _pytest.compat import NOTSET
+from _pytest.skipping import evaluate_skip_marks
 
 from evalmeta.engine.redaction import redacted_json
 from evalmeta.model.fingerprints import fingerprint
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _NUMBER: Final = pytest.StashKey[tuple[int, int]]()
 _REASON_CHARS: Final = 300
+NO_PARAMETERS: Final = "no parameter sets"
 _NOT_SUPPORTED: Final = "async def functions are not natively supported"
 
 
@@ -30,7 +33,7 @@ class CaseNote(TypedDict):
 
     evaluation: str  # the node id of the test function, without parameters
     nodeid: str
-    case: str  # the id of the parameter set, empty without one
+    case: str  # the id of the parameter set without secrets, empty without one
     place: list[int]  # the indices of the parameters, which sort the parameter sets
     inputs: str | None  # the parameters as a JSON object, without secrets; None if there are none
     iteration: int  # from 1
@@ -46,6 +49,38 @@ class CaseNote(TypedDict):
     started: float  # in seconds since the epoch
     ended: float
     checks: str  # a fingerprint of the source of the test function
+
+
+class UncountedTest(TypedDict):
+    """A test of an evaluation that does not count, as plain values that workers can send."""
+
+    evaluation: str
+    nodeid: str
+    why: str
+    is_marked: bool  # whether a mark of the test says so, and not what happened when it ran
+    file: str
+    line: int  # from 1
+
+
+def uncounted_of(item: pytest.Item, report: pytest.TestReport) -> UncountedTest:
+    """Return why a test without a verdict does not count."""
+    file, line, _ = item.location
+    callspec = getattr(item, "callspec", None)
+    is_xfail = hasattr(report, "wasxfail")
+    if callspec and any(parameter is NOTSET for parameter in callspec.params.values()):
+        why, is_marked = NO_PARAMETERS, False
+    elif is_xfail:
+        why, is_marked = "expected to fail", item.get_closest_marker("xfail") is not None
+    else:
+        why, is_marked = "skipped", evaluate_skip_marks(item) is not None
+    return {
+        "evaluation": _evaluation(item),
+        "nodeid": item.nodeid,
+        "why": why,
+        "is_marked": is_marked,
+        "file": file,
+        "line": (line or 0) + 1,
+    }
 
 
 def note_of(
@@ -103,7 +138,7 @@ def _note(item: pytest.Item, marker: pytest.Mark, verdict: str, reason: str, own
     return {
         "evaluation": _evaluation(item),
         "nodeid": item.nodeid,
-        "case": _case(item, iteration),
+        "case": hide_secrets(_case(item, iteration)),
         "place": [callspec.indices[name] for name in parameters] if callspec else [],
         "inputs": inputs_text(parameters) if parameters else None,
         "iteration": iteration,

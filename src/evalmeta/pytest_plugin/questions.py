@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from evalmeta.api.evaluating.evaluate import Evaluator
 from evalmeta.engine.event_loop import EventLoop
 from evalmeta.errors import EvalmetaError, TooManyErrors
+from evalmeta.model.evaluation import iterations_of, select_cases
+from evalmeta.model.run import Verdict
 from evalmeta.store.agent_limits import FolderPace
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class Questions:
             self._loop.close()
 
     async def _start(self, loaded: LoadedEvaluation, options: RunOptions) -> FileRun:
-        run, pace = FileRun(options.iterations), self._pace(loaded, options)
+        run = FileRun({case.number: iterations_of(case, options) for case in select_cases(loaded.evaluation, options)})
+        pace = self._pace(loaded, options)
         run.start(self._evaluator.run(loaded, options=options, on_results=run.add, shared=pace))
         return run
 
@@ -72,11 +75,11 @@ class Questions:
 
 
 class FileRun:
-    """The run of one file, and its results by case number."""
+    """The run of one file, and its results by case number; `iterations` has how often each case is asked."""
 
     _task: asyncio.Future[FinishedRun]
 
-    def __init__(self, iterations: int) -> None:
+    def __init__(self, iterations: Mapping[int, int]) -> None:
         self._iterations = iterations
         self._results: dict[int, list[CaseResult]] = {}
         self._changed = asyncio.Event()
@@ -94,16 +97,19 @@ class FileRun:
 
     async def answers(self, number: int) -> Answers:
         """Wait for the results of a case."""
-        while not (self._task.done() or len(self._results.get(number, ())) == self._iterations):
+        while not (self._task.done() or len(self._results.get(number, ())) == self._iterations[number]):
             self._changed.clear()
             await self._changed.wait()
-        if results := self._results.get(number):
-            return sorted(results, key=lambda result: result.iteration)
+        results = sorted(self._results.get(number, ()), key=lambda result: result.iteration)
+        iterations = self._iterations[number]
+        if len(results) == iterations or any(result.verdict is Verdict.ERROR for result in results):
+            return results
         try:
             run = self._task.result().run
         except EvalmetaError as error:
             return error
-        return TooManyErrors(f"the case was not run: {run.error}")
+        times = f"run {len(results):,} of {iterations:,} times" if results else "not run"
+        return TooManyErrors(f"the case was {times}: {run.error}")
 
     async def stop(self) -> None:
         """Cancel the run, unless it is over."""

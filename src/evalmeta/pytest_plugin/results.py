@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar, cast
 
 import pytest
 from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
@@ -20,6 +21,7 @@ from evalmeta.model.run import CaseResult, Coverage, Run, RunStatus, Summary, Te
 from evalmeta.model.run_options import RunOptions, Setup
 from evalmeta.model.statistics import CaseCounts
 from evalmeta.model.tally import summarise
+from evalmeta.pytest_plugin.notes import NO_PARAMETERS
 from evalmeta.report.comparison import comparison_lines
 from evalmeta.report.comparison import verdict as comparison_verdict
 from evalmeta.report.report import too_few_text
@@ -27,16 +29,16 @@ from evalmeta.report.text import and_more, clean, count, escape_unsafe, one_line
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from evalmeta.model.comparison import Comparison, KnownTests
     from evalmeta.model.json_value import JsonObject, JsonValue
-    from evalmeta.pytest_plugin.notes import CaseNote
+    from evalmeta.pytest_plugin.notes import CaseNote, UncountedTest
 
     _Property = tuple[str, object]
 
-_Key = TypeVar("_Key", int, str)
+_Key = TypeVar("_Key", int, tuple[int, str])
 
 
 _SHOWN_CASES: Final = 20
@@ -92,16 +94,23 @@ def unjudged_reports(notes: Sequence[FileNote]) -> list[pytest.TestReport]:
 
 
 def _reports(
-    nodeid: str, location: tuple[str, int, str], failure: ReprExceptionInfo | None, properties: Sequence[_Property] = ()
+    nodeid: str,
+    location: tuple[str, int, str],
+    failure: ReprExceptionInfo | None,
+    properties: Sequence[_Property] = (),
+    *,
+    skipped: str = "",
 ) -> list[pytest.TestReport]:
     """Return reports for pytest of what is not a test: a call with the verdict, and a teardown, which completes it."""
+    outcome: Literal["passed", "failed", "skipped"] = "failed" if failure else "skipped" if skipped else "passed"
+    shown = failure or ((location[0], location[1] + 1, f"Skipped: {skipped}") if skipped else None)
     return [
         pytest.TestReport(
             nodeid=nodeid,
             location=location,
             keywords={},
-            outcome="failed" if phase == "call" and failure else "passed",
-            longrepr=failure if phase == "call" else None,
+            outcome=outcome if phase == "call" else "passed",
+            longrepr=shown if phase == "call" else None,
             when=phase,
             user_properties=[*properties],
         )
@@ -115,6 +124,7 @@ class SessionResults:
     def __init__(self) -> None:
         self.evaluations: dict[str, EvaluationResults] = {}
         self.is_complete = False
+        self._uncounted: dict[str, NotJudged] = {}
         self._baseline: KnownTests = {}
         self._baseline_label = ""
 
@@ -126,20 +136,37 @@ class SessionResults:
         """Count the result of a test."""
         self.evaluations.setdefault(note["evaluation"], EvaluationResults(note)).add(note)
 
+    def add_uncounted(self, test: UncountedTest) -> None:
+        """Note a test that does not count."""
+        self._uncounted.setdefault(test["evaluation"], NotJudged({})).tests[test["nodeid"]] = test
+
+    def not_judged(self) -> list[NotJudged]:
+        """Return the evaluations none of whose tests counted."""
+        return [tests for name, tests in self._uncounted.items() if name not in self.evaluations]
+
     def verdict(self, evaluation: EvaluationResults) -> str:
         """Return PASSED, FAILED, or STOPPED if the session was interrupted."""
         return ("PASSED" if evaluation.summary.succeeded else "FAILED") if self.is_complete else "STOPPED"
 
     def comparison_lines(self, evaluation: EvaluationResults) -> list[str]:
         """Return the pass rate of the baseline and the changed cases; cases that were not selected are ignored."""
-        known, label = self._baseline.get(evaluation.name), self._baseline_label
-        if known is None:
+        if evaluation.name not in self._baseline:
             return []
-        judged, passed = sum(case.decided for case in known.cases), sum(case.passed for case in known.cases)
-        rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
         comparison = self._comparisons[evaluation.name]
         _, *lines = comparison_lines(comparison)
-        return [f"in {label}: {rate}; {comparison_verdict(comparison)}", *(line.text for line in lines)]
+        rate = self._known_rate(evaluation.name)
+        return [f"{rate}; {comparison_verdict(comparison)}", *(line.text for line in lines)]
+
+    def missing_lines(self, evaluation: NotJudged) -> list[str]:
+        """Return the pass rate of the baseline for an evaluation that has none now."""
+        name = evaluation.name
+        return [f"{self._known_rate(name)}; now nothing judged"] if name in self._baseline else []
+
+    def _known_rate(self, name: str) -> str:
+        cases = self._baseline[name].cases
+        judged, passed = sum(case.decided for case in cases), sum(case.passed for case in cases)
+        rate = f"{percent(passed / judged)} ({passed} of {judged})" if judged else "nothing judged"
+        return f"in {self._baseline_label}: {rate}"
 
     @cached_property
     def _comparisons(self) -> dict[str, Comparison]:
@@ -162,6 +189,7 @@ class SessionResults:
         The file is a baseline (`evalmeta.formats.baseline`) with additional keys. Existing reports are never replaced.
         """
         now = datetime.now(UTC)
+        not_judged = self.not_judged() if self.is_complete else []
         document: JsonObject = {
             "evalmeta": "baseline",
             "version": 1,
@@ -171,6 +199,8 @@ class SessionResults:
                 evaluation.name: _evaluation_json(evaluation, self.verdict(evaluation))
                 for evaluation in self.evaluations.values()
             },
+            # Not among the tests, because those of baselines have cases.
+            **({"not_judged": {tests.name: tests.why() for tests in not_judged}} if not_judged else {}),
         }
         text = escape_unsafe(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
         path = folder / f"evalmeta-{now:%Y%m%dT%H%M%S.%fZ}.json"
@@ -190,6 +220,49 @@ class SessionResults:
 
 
 @dataclass(slots=True)
+class NotJudged:
+    """An evaluation none of whose tests counted, so that it has no pass rate; the tests by node id."""
+
+    tests: dict[str, UncountedTest]
+
+    @property
+    def _first(self) -> UncountedTest:
+        return next(iter(self.tests.values()))
+
+    @property
+    def name(self) -> str:
+        """Return the node id under which the evaluation is reported."""
+        return evaluation_name(self._first["evaluation"], self.tests)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Return whether marks say that no test counts, such as `skip`."""
+        return all(test["is_marked"] for test in self.tests.values())
+
+    def why(self) -> str:
+        """Return how many tests do not count for which reasons."""
+        reasons = Counter(test["why"] for test in self.tests.values())
+        none = reasons.pop(NO_PARAMETERS, 0)
+        listed = [f"{tests} {why}" for why, tests in reasons.items()]
+        total = sum(reasons.values())
+        why = ", ".join([*listed, *([NO_PARAMETERS] if none else [])])
+        return f"0 of {count(total, 'test')} counted ({why})"
+
+    def reports(self) -> list[pytest.TestReport]:
+        """Return reports for pytest: skipped if marks say so, and failed otherwise."""
+        file, line, why = self._first["file"], self._first["line"], f"not judged: {self.why()}"
+        location = (file, line - 1, self.name.rpartition("::")[2])
+        if self.is_chosen:
+            return _reports(self.name, location, None, skipped=why)
+        return _reports(self.name, location, failure_repr(file, line, message=why, text=f"{file}:{line}: {why}"))
+
+
+def evaluation_name(evaluation: str, tests: Container[str]) -> str:
+    """Return the node id under which an evaluation is reported, which selects its tests and is not a test."""
+    return f"{evaluation}[evaluation]" if evaluation in tests else evaluation
+
+
+@dataclass(slots=True)
 class EvaluationResults:
     """The results of the tests of one evaluation, in any order and from any process."""
 
@@ -203,9 +276,8 @@ class EvaluationResults:
 
     @property
     def name(self) -> str:
-        """Return the node id under which the evaluation is reported, which selects its tests and is not a test."""
-        evaluation = self.first["evaluation"]
-        return f"{evaluation}[evaluation]" if evaluation in self.notes else evaluation
+        """Return the node id under which the evaluation is reported."""
+        return evaluation_name(self.first["evaluation"], self.notes)
 
     @property
     def summary(self) -> Summary:
@@ -252,24 +324,24 @@ class EvaluationResults:
         """Return for each iteration how many tests passed, of those that passed or failed."""
         return [f"{summary.passed} of {summary.passed + summary.failed}" for summary in self.by_iteration().values()]
 
-    def cases(self) -> dict[str, list[CaseNote]]:
+    def cases(self) -> dict[tuple[int, str], list[CaseNote]]:
         """Return the results of each case in order of parameter sets and iterations."""
         ordered = sorted(self.notes.values(), key=lambda note: (note["place"], note["case"], note["iteration"]))
-        return _grouped(ordered, lambda note: note["case"])
+        return _grouped(ordered, _case_of)
 
     def case_counts(self) -> list[CaseCounts]:
         """Return the counts of each case; cases are numbered from 1 in the order of the parameter sets."""
         counted = []
-        for number, (case, notes) in enumerate(self.cases().items(), 1):
+        for number, ((_, case), notes) in enumerate(self.cases().items(), 1):
             verdicts = [note["verdict"] for note in notes]
             passed, failed, errors = map(verdicts.count, (Verdict.PASS, Verdict.FAILURE, Verdict.ERROR))
             counted.append(CaseCounts(number, case, passed, failed, errors))
         return counted
 
-    def failing_cases(self) -> dict[str, list[CaseNote]]:
+    def failing_cases(self) -> dict[tuple[int, str], list[CaseNote]]:
         """Return the results that did not pass by case, in the order of the test ids."""
         failing = (note for _, note in sorted(self.notes.items()) if note["verdict"] != Verdict.PASS)
-        return _grouped(failing, lambda note: note["case"])
+        return _grouped(failing, _case_of)
 
     def rate_line(self) -> str:
         """Return the pass rate and the required rate on one line."""
@@ -283,10 +355,10 @@ class EvaluationResults:
         """Yield the results of the iterations, and how often and why each failing case failed."""
         yield from self.iteration_lines()
         failing = self.failing_cases()
-        for case, notes in list(failing.items())[:_SHOWN_CASES]:
-            runs = sum(note["case"] == case for note in self.notes.values())
+        for key, notes in list(failing.items())[:_SHOWN_CASES]:
+            runs = sum(_case_of(note) == key for note in self.notes.values())
             times = f"failed in {len(notes)} of {count(runs, 'iteration')}" if runs > 1 else ""
-            which = ", ".join(filter(None, (case, times)))
+            which = ", ".join(filter(None, (notes[0]["case"], times)))
             yield f"{which}: {notes[0]['reason']}" if which else notes[0]["reason"]
         if len(failing) > _SHOWN_CASES:
             yield f"and {len(failing) - _SHOWN_CASES:,} more cases"
@@ -315,7 +387,7 @@ class EvaluationResults:
         return [
             ("pass_rate", "" if summary.pass_rate is None else summary.pass_rate),
             *_values(summary, "min_pass_rate", "passed", "failed", "errors").items(),
-            ("failing_cases", ", ".join(filter(None, self.failing_cases()))),
+            ("failing_cases", ", ".join(filter(None, (case for _, case in self.failing_cases())))),
             ("iterations", self.first["iterations"]),
             ("outcomes", ", ".join(self.outcomes())),
             ("inputs", _NO_INPUTS if self.first["inputs"] is None else f"[{inputs}]"),
@@ -336,6 +408,11 @@ def _case_result(note: CaseNote) -> CaseResult:
         error=reason if verdict is Verdict.ERROR else None,
         checks=note["checks"],
     )
+
+
+def _case_of(note: CaseNote) -> tuple[int, str]:
+    """Return what tells cases apart: their ids may be equal, because they have no secrets."""
+    return note["number"], note["case"]
 
 
 def _grouped(notes: Iterable[CaseNote], key: Callable[[CaseNote], _Key]) -> dict[_Key, list[CaseNote]]:
