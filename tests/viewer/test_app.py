@@ -122,6 +122,7 @@ def test_a_store_of_a_newer_version_is_explained(browser: Browser, run: Callable
     assert "Upgrade evalmeta." in reply.text
 
 
+@pytest.mark.slow
 def test_pages_can_be_read_while_another_program_writes(
     browser: Browser, run: Callable[..., int], project: Project
 ) -> None:

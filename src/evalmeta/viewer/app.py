@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
+from evalmeta import limits
 from evalmeta.errors import EvalmetaError, LoginFailed, NotFound
 from evalmeta.store.users import Sessions
 from evalmeta.viewer.access import Access, address_of, csrf_of, form_of, is_csrf, login_page, session_of
-from evalmeta.viewer.live import LiveRuns, read_states
+from evalmeta.viewer.live import LiveRuns
 from evalmeta.viewer.pages import ROOT, Action, Page, Query, Source
 from evalmeta.viewer.replies import HEADERS, LINKS, ON_FAULT, failed
-from evalmeta.viewer.routes import ACTIONS, PAGES, PageRow, render, static_files
+from evalmeta.viewer.routes import ACTIONS, PAGES, SHEETS, PageRow, SheetRow, render, static_files
+from evalmeta.viewer.run_states import read_states
+from evalmeta.viewer.tables import joined
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request
 
     from evalmeta.model.login import User
     from evalmeta.package.project import Project
 
 
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 _TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -47,6 +61,10 @@ class Viewer:
                 for row in PAGES.values()
             ),
             *(
+                Route(ROOT + row.path, partial(self._sheet, name, row), methods=["GET"], middleware=ON_FAULT)
+                for name, row in SHEETS.items()
+            ),
+            *(
                 Route(ROOT + row.path, partial(self._act, row.do), methods=["POST"], middleware=ON_FAULT)
                 for row in ACTIONS.values()
             ),
@@ -56,7 +74,7 @@ class Viewer:
 
     def _page(self, row: PageRow, request: Request) -> Response:
         """Return a page; without a valid session, the page to log in."""
-        session, query = session_of(request), {**request.query_params, **request.path_params}
+        session, query = session_of(request), _query_of(request)
         try:
             with self._access.source(session) as source:
                 # Read before the page, so that the page shows at least this.
@@ -68,6 +86,33 @@ class Viewer:
         except EvalmetaError as error:
             return failed(error)
         return HTMLResponse(html, headers=HEADERS)
+
+    def _sheet(self, name: str, row: SheetRow, request: Request) -> Response:
+        """Return all rows of a table as CSV; they are read part by part, so that few are in memory."""
+        session, query = session_of(request), _query_of(request)
+        try:
+            first, after = self._part(row, session, query, is_first=True)
+        except LoginFailed:
+            return login_page(address_of(request))
+        except EvalmetaError as error:
+            return failed(error)
+
+        def parts(part: str, place: str) -> Iterator[str]:
+            yield part
+            while place:
+                part, place = self._part(row, session, {**query, row.place: place})
+                yield part
+
+        disposition = f'attachment; filename="{_file_name(name, request)}"'
+        return StreamingResponse(
+            parts(first, after), media_type="text/csv", headers={**HEADERS, "content-disposition": disposition}
+        )
+
+    def _part(self, row: SheetRow, session: str, query: Query, *, is_first: bool = False) -> tuple[str, str]:
+        """Return a part of a table as CSV, and where the next one begins."""
+        with self._access.source(session) as source:
+            table = row.table(source, query, limits.CSV_ROWS)
+            return table.csv(has_heading=is_first), table.after
 
     async def _act(self, do: Action, request: Request) -> Response:
         """Change something, and show the page that the action names."""
@@ -106,6 +151,21 @@ class Viewer:
     def _follower(self, session: str) -> tuple[bytes, User]:
         with self._access.source(session) as source:
             return Sessions(source.database).hash_of(session), source.user
+
+
+def _query_of(request: Request) -> Query:
+    """Return the parameters of a request; the values of the check boxes for columns are one, and so are chosen runs."""
+    given = request.query_params
+    columns = {"columns": joined(given.getlist("columns"))} if "columns" in given else {}
+    runs = {"run": ",".join(given.getlist("run"))} if "run" in given else {}
+    return {**given, **columns, **runs, **request.path_params}
+
+
+def _file_name(sheet: str, request: Request) -> str:
+    """Return the name of a file with a table: letters and digits, which all systems and headers can hold."""
+    page, _, kind = sheet.partition(".")
+    words = [page, *request.path_params.values()]
+    return f"evalmeta-{_UNSAFE.sub('-', '-'.join(words))}.{kind}"
 
 
 def _static(request: Request) -> Response:
