@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from evalmeta.api.runs.comparisons import compare_runs
 from evalmeta.cli.main import main
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Run, RunStatus, TestResult, Verdict
 from evalmeta.store.remote_runs import RemoteRun, open_remote_runs
+from evalmeta.viewer import compare
 from viewer.conftest import RUN
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def test_a_removed_case_has_only_the_answer_before(project: Project, browser: Br
 
 @pytest.mark.usefixtures("two")
 def test_tests_with_suspect_cases_are_marked(browser: Browser) -> None:
-    assert "1 suspect" in browser.page("/view")
+    assert "1 suspect" in browser.page("/view/tests")
 
 
 @pytest.mark.usefixtures("two")
@@ -157,3 +159,120 @@ def test_a_run_that_cannot_be_found_is_named(browser: Browser) -> None:
 
     assert reply.status_code == httpx.codes.NOT_FOUND
     assert "run &#39;4KB000000000009GAA&#39; cannot be found" in reply.text
+
+
+SPEC = """
+name: Orders
+subjectType: AGENT
+subjectName: Order_Agent
+testCases:
+  - utterance: Where is order 12?
+    expectedActions: [Find_Order, Track_Parcel]
+  - utterance: Cancel order 13.
+    expectedTopic: Orders
+"""
+
+
+@pytest.fixture
+def lost_call(project: Project, run: Callable[..., int]) -> None:
+    """Two runs: in the second, the agent does not track parcels any more, and answers with the same words."""
+    (project.root / "orders.yaml").write_text(SPEC)
+    agent = project.root / "order_agent.py"
+    tracking = agent.read_text().replace('["Find_Order"]', '["Find_Order", "Track_Parcel"]')
+    agent.write_text(tracking)
+    run()
+    agent.write_text(tracking.replace(', "Track_Parcel"', ""))
+    run()
+
+
+@pytest.mark.usefixtures("lost_call")
+def test_a_lost_call_is_shown_although_the_answers_are_the_same(browser: Browser) -> None:
+    html = browser.page(f"/view/compare?after={LATER}")
+
+    assert re.search(r"<code>Track_Parcel</code></td><td>.</td><td><b>missing now</b>", html)
+    assert "Actions: ok before, FAILED now" in html
+    assert "fault: agent" in html
+
+
+def test_calls_and_answer_of_a_crash_are_not_known(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    (project.root / "order_agent.py").write_text("def answer(utterance):\n    raise ValueError('boom')\n")
+    run()
+
+    html = browser.page(f"/view/compare?after={LATER}&standing=error")
+
+    assert "<code>Find_Order</code></td><td>?</td><td><b>not known now</b>" in html
+    assert "answer before; there is none after" in html
+    assert "missing now" not in html
+    assert "(empty" not in html
+
+
+@pytest.mark.usefixtures("lost_call")
+@pytest.mark.parametrize(
+    ("wanted", "is_shown"),
+    [
+        *(("text=where+IS", True), ("text=no+such+words", False)),
+        *(("expectation=actions_assertion", True), ("expectation=topic_assertion", False)),
+        *(("fault=agent", True), ("fault=judge", False), ("sort=score", True)),
+    ],
+)
+def test_compared_cases_are_filtered(browser: Browser, wanted: str, *, is_shown: bool) -> None:
+    html = browser.page(f"/view/compare?after={LATER}&{wanted}")
+
+    assert ("missing now" in html) is is_shown
+    assert ("No case matches these filters." in html) is not is_shown
+
+
+@pytest.mark.usefixtures("lost_call")
+def test_filters_stay_in_links_to_other_groups(browser: Browser) -> None:
+    html = browser.page(f"/view/compare?after={LATER}&text=order&sort=score")
+
+    assert "standing=suspect&amp;text=order&amp;sort=score" in html
+
+
+def test_the_largest_differences_of_scores_come_first(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    """By standing and number, case 1 would be the first."""
+    spec = project.root / "orders.yaml"
+    spec.write_text(SPEC.replace("Find_Order, Track_Parcel", "Find_Order"))
+    run("--iterations", "2")
+    agent = project.root / "order_agent.py"
+    worse = agent.read_text().replace('"Orders"', '"Returns"').replace('["Find_Order"]', "calls.pop()")
+    agent.write_text('calls = [["Find_Order"]] * 3 + [[]]\n' + worse)
+    run("--iterations", "2", "--concurrency", "1")
+
+    html = browser.page(f"/view/compare?after={LATER}&sort=score")
+
+    assert re.findall(r'aria-label="case (\d)"', html) == ["2", "1"]
+
+
+@pytest.mark.usefixtures("two")
+def test_a_comparison_is_kept_until_suspect_cases_are_asked_again(
+    browser: Browser, run: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    monkeypatch.setattr(
+        compare, "compare_runs", lambda *runs, **options: compared.append(runs) or compare_runs(*runs, **options)
+    )
+    pages = [browser.page(f"/view/compare?after={LATER}&before={RUN}") for _ in range(2)]
+    assert pages[0] == pages[1]
+    assert len(compared) == 1
+    run("--baseline", RUN, "--confirm", "2")
+    browser.page("/view/compare?after=4KB000000000003GAA&before=" + RUN)
+    assert len(compared) == 2
+
+
+def test_hostile_texts_are_escaped_in_reasons_and_calls(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    run()
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text().replace("Orders", "<script>x</script>").replace("Find_Order", "<img src=x>"))
+    run()
+
+    html = browser.page(f"/view/compare?after={LATER}")
+
+    assert "<script>x" not in html
+    assert "<img" not in html
+    assert "&lt;img src=x&gt;" in html

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from evalmeta import limits
-from evalmeta.api.runs.comparisons import find_run
+from evalmeta.api.runs.compared_states import states_by_number
+from evalmeta.api.runs.comparisons import find_run, known_test
 from evalmeta.engine.comparison import ComparedTest
 from evalmeta.engine.gate import compare
-from evalmeta.engine.statistics import statistics_of
+from evalmeta.engine.statistics import percentiles, statistics_of, wilson
 from evalmeta.errors import StoreError
 from evalmeta.model.comparison import Standing
+from evalmeta.model.evaluation import all_tags
 from evalmeta.model.expectations import expectation_kind
 from evalmeta.model.spending import cost_lines
-from evalmeta.model.statistics import CaseCounts, RunStatistics
-from evalmeta.model.tally import detail
+from evalmeta.model.tally import DetailedTally, detail
 from evalmeta.protocol.json_fields import integer
 from evalmeta.report.report import Report
 from evalmeta.report.results import check_lines
 from evalmeta.report.summary import pass_chances, reasons_text
 from evalmeta.store.kept_numbers import find_digest, keep_digest
+from evalmeta.store.run_lists import RunFilter, list_runs
+from evalmeta.store.stored_cases import count_answers
 from evalmeta.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from evalmeta.model.comparison import Comparison, KnownTest
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.run import CaseResult
+    from evalmeta.model.run import CaseResult, Run, Summary
+    from evalmeta.model.statistics import CaseCounts, Interval
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.pages import Source
 
 _MAX_FLAKY: Final = 20
+_SUSPECT: Final = (Standing.SUSPECT, Standing.FLAKY_NOW, Standing.BACK)
+_MAX_TAGS: Final = 200
 
 
 class ExpectationCounts(TypedDict):
@@ -47,8 +54,9 @@ class ExpectationCounts(TypedDict):
 class Digest(TypedDict):
     """The numbers of a run; its counts, its coverage and its verdict are those of its kept tally, in `ListedRun`.
 
-    The bounds of the 95 % interval of the pass rate are shares, 0 to 1, latencies are milliseconds. `counts` is empty
-    for runs of many cases. `checks` is what a check of another org's verdicts found.
+    The bounds of the 95 % interval of the pass rate are shares, 0 to 1, latencies are milliseconds. `checks` is what
+    a check of another org's verdicts found. `tags` are those that most cases have; digests from before tags were kept
+    have none.
     """
 
     outcome: str
@@ -66,7 +74,7 @@ class Digest(TypedDict):
     expectations: list[ExpectationCounts]
     reasons: list[tuple[str, str]]
     checks: list[str]
-    counts: list[tuple[int, str, int, int, int, int, bool]]
+    tags: list[str]
 
 
 def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None) -> Digest | None:
@@ -75,7 +83,7 @@ def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None
     They are computed from all its results and then kept. None if that would take too long: the run is not over, or is
     not known yet and has more than `max_cases` results.
     """
-    stamp = _stamp(listed)
+    stamp = stamp_of(listed)
     if kept := find_digest(source.database, listed.id, stamp, org_url=listed.org_url):
         return cast("Digest", kept)
     if listed.done > (limits.MAX_LIVE_CASES if not listed.status.is_over else max_cases or listed.done):
@@ -88,77 +96,141 @@ def digest_of(source: Source, listed: ListedRun, *, max_cases: int | None = None
     return digest
 
 
-def changes_between(source: Source, before: ListedRun, after: ListedRun) -> tuple[int, int]:
-    """Return how many cases are suspect and how many broke between two runs that are over; zeros if it is not known.
+def changes_between(source: Source, pairs: Sequence[tuple[ListedRun, ListedRun]]) -> list[tuple[int, int] | None]:
+    """Return for each pair of runs that are over how many cases are suspect, and how many broke; None for large ones.
 
-    Comparing takes long, so that the numbers are kept.
+    The answers to suspect cases that were asked again count, too. The numbers are kept, because comparing takes long.
     """
-    pair, stamp = f"{before.id} {after.id}", f"{_stamp(before)} {_stamp(after)}"
-    kept = find_digest(source.database, pair, stamp, org_url=after.org_url)
+    changes, new = list[tuple[int, int] | None](), dict[tuple[str, str, str], dict[str, int]]()
+    for before, after in pairs:
+        worse = _worse_cases(source, (before, after), new)
+        if worse and worse[0]:
+            wanted = RunFilter(test=after.definition, confirms=after.id, since=after.started)
+            if again := [run for run in list_runs(source.database, wanted) if run.status.is_over]:
+                worse = _worse_cases(source, (before, after, *again), new)
+        changes.append(worse)
+    # Each transaction waits for the disk.
+    with suppress(StoreError), source.database.transaction():
+        for (name, stamp, org_url), counts in new.items():
+            keep_digest(source.database, name, stamp, {**counts}, org_url=org_url)
+    return changes
+
+
+def _worse_cases(
+    source: Source, runs: Sequence[ListedRun], new: dict[tuple[str, str, str], dict[str, int]]
+) -> tuple[int, int] | None:
+    """Return the numbers of suspect and broken cases, and add them to `new` if they were not kept."""
+    name, stamp, org_url = " ".join(run.id for run in runs), " ".join(map(stamp_of, runs)), runs[1].org_url
+    kept = find_digest(source.database, name, stamp, org_url=org_url)
     if kept is None:
-        first, last = (digest_of(source, run, max_cases=limits.MAX_LIVE_CASES) for run in (before, after))
-        if first is None or last is None:
-            return 0, 0
-        earlier, later = (tuple(CaseCounts(*case) for case in digest["counts"]) for digest in (first, last))
-        comparison = compare(ComparedTest("", ("", ""), earlier, later))
-        kept = {standing.value: len(comparison.of(standing)) for standing in (Standing.SUSPECT, Standing.BROKEN)}
-        with suppress(StoreError):
-            keep_digest(source.database, pair, stamp, kept, org_url=after.org_url)
-    return integer(kept, Standing.SUSPECT.value, 0), integer(kept, Standing.BROKEN.value, 0)
+        comparison = _compared(source, *runs)
+        if comparison is None:
+            return None
+        suspect = sum(len(comparison.of(standing)) for standing in _SUSPECT)
+        kept = new[name, stamp, org_url] = {"suspect": suspect, "broken": len(comparison.of(Standing.BROKEN))}
+    return integer(kept, "suspect", 0), integer(kept, "broken", 0)
 
 
-def _stamp(listed: ListedRun) -> str:
+def _compared(source: Source, before: ListedRun, after: ListedRun, *again: ListedRun) -> Comparison | None:
+    """Return the comparison of two runs; None if that would take too long."""
+    most = max(before.done, after.done)
+    states = states_by_number(source.database, [before], [after]) if most <= limits.MAX_VIEW_COMPARED else None
+    if states is None and most <= limits.MAX_LIVE_CASES:
+        states = _known(source, before), _known(source, after)
+    if states is None:
+        return None
+    answers: dict[int, CaseCounts] = {}
+    for case in (case for run in again for case in _known(source, run).cases):
+        answers[case.number] = case + answers[case.number] if case.number in answers else case
+    return compare(ComparedTest("", ("", ""), states[0].cases, states[1].cases, again=answers))
+
+
+def _known(source: Source, run: ListedRun) -> KnownTest:
+    return known_test(find_run(source.project, run.id, org_url=run.org_url))
+
+
+def stamp_of(listed: ListedRun) -> str:
+    """Return a text that changes when a run gets other results."""
     return f"{__version__} {listed.status} {listed.verdict} {listed.ended} {listed.done}"
 
 
 def _digest(source: Source, listed: ListedRun) -> Digest:
     run = find_run(source.project, listed.id, org_url=listed.org_url)
+    if listed.status.is_over and not listed.org_url and listed.is_plain:
+        return _plain_digest(source, run, listed.summary)
     if listed.done <= limits.MAX_LIVE_CASES:
         # Results in memory are decoded once.
         run = replace(run, cases=tuple(run.cases))
-    verdicts: dict[str, Counter[str]] = {}
-    tally = detail(_counted(run.cases, verdicts), run.options)
+    verdicts = defaultdict[str, Counter[str]](Counter)
+    tags: Counter[str] = Counter()
+    tally = detail(_counted(run.cases, verdicts, tags), run.options)
     statistics, report = statistics_of(tally), Report(run, tally.summary(), counted=tally)
-    latency, tokens = statistics.latency, statistics.tokens
+    return _digest_of(
+        report,
+        verdicts,
+        tags,
+        interval=statistics.interval,
+        chances=pass_chances(statistics),
+        flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
+        checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
+    )
+
+
+def _plain_digest(source: Source, run: Run, summary: Summary) -> Digest:
+    """Return the numbers of a run whose counts were kept: each case has one answer, whose verdict counts."""
+    tally = DetailedTally(run.options)
+    verdicts, tags = count_answers(source.database, run.id, tally)
+    passed = summary.passed + summary.partly_judged
+    decided = passed + summary.failed
+    report = Report(run, summary, counted=tally)
+    return _digest_of(report, verdicts, tags, interval=wilson(passed, decided) if decided else None)
+
+
+def _digest_of(
+    report: Report,
+    verdicts: Mapping[str, Counter[str]],
+    tags: Counter[str],
+    *,
+    interval: Interval | None,
+    chances: str = "",
+    flaky: Sequence[int] = (),
+    checks: Sequence[str] = (),
+) -> Digest:
+    tally = report.tally
+    latency, tokens = percentiles(tally.latencies), tally.tokens
     return Digest(
         outcome=report.outcome(),
         took=report.duration,
-        interval=(statistics.interval.low, statistics.interval.high) if statistics.interval else None,
+        interval=(interval.low, interval.high) if interval else None,
         p50=latency.p50 if latency else None,
         p95=latency.p95 if latency else None,
         input=tokens.input if tokens else None,
         output=tokens.output if tokens else None,
-        told_tokens=statistics.told_tokens,
-        answers=statistics.answers,
-        costs=[*cost_lines(statistics.spent)],
-        chances=pass_chances(statistics),
-        flaky=[counts.number for counts in statistics.flaky[:_MAX_FLAKY]],
+        told_tokens=tally.told_tokens,
+        answers=tally.answers,
+        costs=[*cost_lines(tally.spent)],
+        chances=chances,
+        flaky=[*flaky],
         expectations=_expectations(verdicts),
-        checks=[*check_lines(run, report.tally.differences)] if listed.org_url else [],
+        checks=[*checks],
+        tags=sorted(tag for tag, _ in tags.most_common(_MAX_TAGS)),
         reasons=[(name, reasons_text(reasons)) for name, reasons in report.undecided_reasons.items()],
-        counts=_counts(statistics),
     )
 
 
-def _counts(statistics: RunStatistics) -> list[tuple[int, str, int, int, int, int, bool]]:
-    if len(statistics.cases) > limits.MAX_COMPARED_CASES:
-        return []
-    return [
-        (case.number, case.utterance[:200], case.passed, case.failed, case.errors, case.undecided, case.is_averaged)
-        for case in statistics.cases
-    ]
-
-
-def _counted(cases: Iterable[CaseResult], verdicts: dict[str, Counter[str]]) -> Iterator[CaseResult]:
-    """Yield case results, and count the verdicts of each name."""
+def _counted(
+    cases: Iterable[CaseResult], verdicts: defaultdict[str, Counter[str]], tags: Counter[str]
+) -> Iterator[CaseResult]:
+    """Yield case results, and count the verdicts of each name, and the tags."""
     for case in cases:
+        tags.update(all_tags(case.tags, case.metadata))
         for result in case.results:
             if not result.is_measured:
-                verdicts.setdefault(result.name, Counter())[str(result.verdict)] += 1
+                verdicts[result.name][str(result.verdict)] += 1
         yield case
 
 
-def _expectations(verdicts: dict[str, Counter[str]]) -> list[ExpectationCounts]:
+def _expectations(verdicts: Mapping[str, Counter[str]]) -> list[ExpectationCounts]:
     labels = {name: kind.label for name in verdicts if (kind := expectation_kind(name))}
     return [
         ExpectationCounts(name=name, label=labels.get(name, name), verdicts=dict(counts))
