@@ -15,7 +15,8 @@ from evalmeta.model.login import ADMIN, User
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Holder, Sessions, Users
 from evalmeta.viewer import live
-from evalmeta.viewer.live import LiveRuns, read_states
+from evalmeta.viewer.live import LiveRuns
+from evalmeta.viewer.run_states import ALL_RUNS, read_states
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +167,7 @@ def test_states_follow_new_changed_and_deleted_runs_and_results(project: Project
 @pytest.mark.sqlite
 def test_runs_that_are_over_are_counted_by_an_index(project: Project) -> None:
     with open_database(project.store) as database:
-        [*_, plan] = database.query(f"EXPLAIN QUERY PLAN {live.ALL_RUNS}")
+        [*_, plan] = database.query(f"EXPLAIN QUERY PLAN {ALL_RUNS}")
     assert plan[-1] == "SCAN run USING COVERING INDEX run_by_user"
 
 
