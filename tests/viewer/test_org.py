@@ -39,7 +39,7 @@ def test_definitions_are_shown_with_where_they_stand(project: Project, browser: 
     changed.write_text(changed.read_text().replace("<?xml", "<?xml", 1) + "\n")
     (folder / "New_One.aiEvaluationDefinition").write_text(changed.read_text())
 
-    html = browser.page("/view")
+    html = browser.page("/view/tests")
 
     for name, state in (
         ("Refund_Limits", "deleted locally"),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def test_a_project_without_runs_says_how_to_start(browser: Browser) -> None:
     assert "evalmeta run" in browser.page("/view/runs")
-    assert "No tests yet." in browser.page("/view")
+    assert "No test has run yet" in browser.page("/view")
+    assert "No tests yet." in browser.page("/view/tests")
     assert "No runs yet." in browser.page("/view/trends")
     assert "Nothing is deployed." in browser.page("/view/org")
 

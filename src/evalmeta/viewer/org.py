@@ -13,7 +13,8 @@ from evalmeta.protocol.soap import read_results
 from evalmeta.store.components import Components, StoredComponent
 from evalmeta.store.jobs import Job, Jobs
 from evalmeta.store.users import Users
-from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
+from evalmeta.viewer.pages import Page, Query, Source, text_of
+from evalmeta.viewer.tables import Column, Table
 
 
 class ComponentRow(NamedTuple):

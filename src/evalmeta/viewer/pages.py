@@ -1,12 +1,11 @@
-"""Pages as values: what a page is made from, what it shows, and its address on a server or as a file."""
+"""Pages as values: what a page is made from, what it shows, and its address on a server."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote, urlencode
 
 from evalmeta import limits
@@ -21,12 +20,7 @@ if TYPE_CHECKING:
 ROOT: Final = "/view"
 _MAX_DIGITS: Final = 15
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
-_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
-_MAX_NAME_CHARS: Final = 80
-_HASH_CHARS: Final = 12
 
-Row = TypeVar("Row")
-Outer = TypeVar("Outer")
 Query: TypeAlias = Mapping[str, str]
 """The parameters of a page: those of its path and those after the question mark."""
 
@@ -40,12 +34,14 @@ class Source:
         database: its store; open only while one page is made.
         user: the user who looks at the page, whose rights count.
         can_change: whether pages offer buttons that change something; those of files and of archives do not.
+        rows: the number of runs on a page of them.
     """
 
     project: Project
     database: Database
     user: User = ADMIN
     can_change: bool = True
+    rows: int = field(default_factory=lambda: limits.VIEW_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,44 +63,6 @@ class Page:
     command: str = ""
     command_title: str = "The same in a terminal"
     live: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Column(Generic[Row]):
-    """A column of a table; tables on pages, their headings and the labels of narrow screens follow from their columns.
-
-    Attributes:
-        title: the heading.
-        cell: the macro in `templates/cells.html.j2` that writes a cell.
-        value: what the macro gets of a row.
-        look: the classes of its cells: `number`, `wide`, `bars`, `dim`.
-    """
-
-    title: str
-    cell: str
-    value: Callable[[Row], object]
-    look: str = ""
-
-    def of(self, inner: Callable[[Outer], Row]) -> Column[Outer]:
-        """Return the column for rows that contain the rows of this one."""
-        return Column(self.title, self.cell, lambda outer: self.value(inner(outer)), self.look)
-
-
-@dataclass(frozen=True, slots=True)
-class Table(Generic[Row]):
-    """Rows as a table.
-
-    Attributes:
-        id_of: returns the id of a row, by which live pages find it again.
-        is_here: returns whether a row is what the page is about.
-        has_keys: whether the keys `j` and `k` go through the rows.
-    """
-
-    columns: Sequence[Column[Row]]
-    rows: Sequence[Row]
-    id_of: Callable[[Row], str] = lambda _: ""
-    is_here: Callable[[Row], bool] = lambda _: False
-    has_keys: bool = True
 
 
 class Target(NamedTuple):
@@ -170,13 +128,3 @@ class ServedLinks:
 def given(parameters: Mapping[str, object]) -> dict[str, str]:
     """Return the parameters that have a value, as texts."""
     return {name: str(value) for name, value in parameters.items() if value is not None and value != ""}
-
-
-def file_name(page: str, parameters: Mapping[str, object]) -> str:
-    """Return the name of the file with a page: readable, and different for different parameters in any case."""
-    values = given(parameters)
-    if not values:
-        return "index.html" if page == "tests" else f"{page}.html"
-    words = _UNSAFE.sub("-", "-".join((page, *values.values()))).strip("-")[:_MAX_NAME_CHARS]
-    key = hashlib.sha256(repr((page, sorted(values.items()))).encode()).hexdigest()[:_HASH_CHARS]
-    return f"{words}-{key}.html"

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from evalmeta.errors import EvalmetaError, NotFound, StoreLocked, UsageError
 from evalmeta.viewer.pages import Page, ServedLinks
-from evalmeta.viewer.routes import ACTIONS, PAGES, POLICY, render
+from evalmeta.viewer.routes import ACTIONS, PAGES, POLICY, SHEETS, render
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # With the usual `no-referrer`, browsers send forms with the origin `null`, which is refused.
 HEADERS: Final = {"content-security-policy": POLICY, "referrer-policy": "same-origin"}
 LINKS: Final = ServedLinks(
-    {"live": "/live", "logout": "/logout", **{name: row.path for name, row in (PAGES | ACTIONS).items()}}
+    {"live": "/live", "logout": "/logout", **{name: row.path for name, row in (PAGES | SHEETS | ACTIONS).items()}}
 )
 
 

@@ -8,16 +8,35 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta import limits
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.errors import NotFound
+from evalmeta.model.aggregation import coverage_of
 from evalmeta.model.run import WORST_FIRST, CaseResult, Verdict
-from evalmeta.store.case_lists import CaseFilter, CasePage, ListedCase, Place, case_page, count_verdicts, listed_page
+from evalmeta.report.details import all_utterances, why_not_passed
+from evalmeta.report.report import PARTLY
+from evalmeta.report.text import count
+from evalmeta.store.case_lists import (
+    CaseFilter,
+    CasePage,
+    ListedCase,
+    Place,
+    case_history,
+    case_page,
+    count_verdicts,
+    listed_page,
+)
 from evalmeta.store.remote_runs import RemoteRuns
-from evalmeta.store.run_lists import ListedRun, RunFilter, find_listed, run_page
+from evalmeta.store.run_lists import ListedRun, RunFilter, find_listed, run_page, runs_without_tags
+from evalmeta.viewer.case_orders import GROUPS, SORTABLE, can_be_ordered, groups_of, heading_of, order_of, ordered_page
 from evalmeta.viewer.digests import Digest, digest_of
-from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
+from evalmeta.viewer.matrix import is_matrix
+from evalmeta.viewer.pages import Page, Query, Source, number_of, text_of
 from evalmeta.viewer.runs import COUNTS, RATE, RESULT, TOOK, VERDICTS
+from evalmeta.viewer.tables import LAYOUT, Column, Layout, Table, layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+# Groups that a page names above its table.
+_SHOWN_GROUPS: Final = 12
 
 
 class RunRow(NamedTuple):
@@ -28,12 +47,16 @@ class RunRow(NamedTuple):
 
 
 class CaseRow(NamedTuple):
-    """A case result in a list, with the filters of the list; `has_iterations` if its address names the iteration."""
+    """A case result in a list, with what the address of the list says of it, and the heading of its group.
+
+    It `has_iterations` if its address names the iteration.
+    """
 
     case: CaseResult
     run: ListedRun
     filters: Mapping[str, str]
     has_iterations: bool
+    group: str = ""
 
 
 def _run_of(row: RunRow) -> ListedRun:
@@ -47,35 +70,82 @@ SUITE_COLUMNS: Final[tuple[Column[RunRow], ...]] = (
     Column("p95", "milliseconds", lambda row: row.digest and row.digest["p95"], "number"),
     TOOK.of(_run_of),
 )
+
+
+def _state(row: CaseRow) -> str:
+    return PARTLY if row.case.verdict is Verdict.PASS and coverage_of(row.case).share < 1 else row.case.verdict
+
+
+def _why(row: CaseRow) -> str:
+    return "" if _state(row) == Verdict.PASS else why_not_passed(row.case)
+
+
+def _answer(row: CaseRow) -> str:
+    return row.case.generated.outcome if row.case.generated else ""
+
+
 CASE_TEST: Final[Column[CaseRow]] = Column("Test", "text", lambda row: row.run.definition)
 CASE_COLUMNS: Final[tuple[Column[CaseRow], ...]] = (
-    Column("Result", "case_state", lambda row: row.case),
-    Column("Case", "case_number", lambda row: row, "number"),
+    Column("Result", "case_state", lambda row: row.case, plain=_state),
+    Column("Case", "case_number", lambda row: row, "number", plain=lambda row: row.case.number),
     CASE_TEST,
-    Column("Utterance", "case_utterance", lambda row: row.case, "wide"),
-    Column("Why", "case_why", lambda row: row.case, "wide dim"),
+    Column("Utterance", "case_utterance", lambda row: row.case, "wide", plain=lambda row: all_utterances(row.case)),
+    Column("Why", "case_why", lambda row: row.case, "wide dim", plain=_why),
     Column("Latency", "milliseconds", lambda row: row.case.generated and row.case.generated.latency_ms, "number"),
+    Column("Label", "text", lambda row: row.case.label, is_extra=True),
+    Column("Iteration", "number", lambda row: row.case.iteration, "number", is_extra=True),
+    Column("Answer", "long_text", _answer, "wide", plain=_answer, is_extra=True),
 )
+
+
+class Shown(NamedTuple):
+    """The runs of a page, their title, the page's name and the parameters of its address, and its command."""
+
+    runs: Sequence[ListedRun]
+    title: str
+    page: str
+    address: Mapping[str, str]
+    command: str
 
 
 def one_run_page(source: Source, query: Query) -> Page:
     """Return the page of one run."""
-    run = run_in(source, query)
-    address = {"run": run.id, **({"org": run.org_url} if run.org_url else {})}
-    command = f"evalmeta test results --job-id {run.id}"
-    return _page(source, query, [run], title=run.definition, address=address, command=command)
+    return _page(source, query, _one_run(source, query))
 
 
 def suite_page(source: Source, query: Query) -> Page:
     """Return the page of all runs of one command."""
+    return _page(source, query, _suite(source, query))
+
+
+def run_cases(source: Source, query: Query, limit: int) -> Table[CaseRow]:
+    """Return a part of the cases of one run."""
+    return _cases(source, query, _one_run(source, query), limit)
+
+
+def suite_cases(source: Source, query: Query, limit: int) -> Table[CaseRow]:
+    """Return a part of the cases of all runs of one command."""
+    return _cases(source, query, _suite(source, query), limit)
+
+
+def _one_run(source: Source, query: Query) -> Shown:
+    run = run_in(source, query)
+    address = {"run": run.id, **({"org": run.org_url} if run.org_url else {})}
+    return Shown([run], run.definition, "run", address, f"evalmeta test results --job-id {run.id}")
+
+
+def _suite(source: Source, query: Query) -> Shown:
     wanted = RunFilter(suite=query["suite"], user=source.user)
     listed = run_page(source.database, wanted, limit=limits.MAX_SUITE_RUNS).runs
     if not listed:
         raise NotFound(f"suite {query['suite']!r} cannot be found")
-    runs = sorted(listed, key=lambda run: (run.started, run.id))
+    # Answers of suspect cases that were asked again would count these cases several times.
+    own = [run for run in listed if not run.confirms]
+    runs = sorted(own or listed, key=lambda run: (run.started, run.id))
+    others = len(listed) - len(runs)
+    again = f", and {others:,} that asked suspect cases again" if others else ""
     command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
-    title = f"{len(runs)} runs of one command"
-    return _page(source, query, runs, title=title, address={"suite": query["suite"]}, command=command)
+    return Shown(runs, f"{count(len(runs), 'run')} of one command{again}", "suite", {"suite": query["suite"]}, command)
 
 
 def run_in(source: Source, query: Query) -> ListedRun:
@@ -90,12 +160,22 @@ def filter_of(query: Query) -> CaseFilter:
     """Return the filter of cases in a query; values that do not exist are ignored."""
     verdict = text_of(query, "verdict").upper()
     known = Verdict(verdict) if verdict in {*Verdict} else None
-    return CaseFilter(known, text_of(query, "name"), text_of(query, "text"))
+    return CaseFilter(known, *(text_of(query, name) for name in ("name", "text", "tag")))
 
 
 def filters_in(query: Query) -> dict[str, str]:
     """Return the filters of cases in a query as the parameters of an address."""
-    return {name: value for name in ("verdict", "name", "text", "test") if (value := text_of(query, name))}
+    return {name: value for name in ("verdict", "name", "text", "tag", "test") if (value := text_of(query, name))}
+
+
+def list_in(query: Query) -> dict[str, str]:
+    """Return what an address says of a list of cases: the filters, and how it is shown."""
+    return filters_in(query) | {name: value for name in LAYOUT if (value := text_of(query, name))}
+
+
+def layout_in(query: Query, page: str, given: Mapping[str, object]) -> Layout:
+    """Return how an address shows a list of cases."""
+    return layout_of(query, page, given, CASE_COLUMNS, sheet=f"{page}.csv", sortable=SORTABLE, groups=GROUPS)
 
 
 def cases_of(
@@ -111,6 +191,18 @@ def cases_of(
     )
 
 
+def iterations_of(source: Source, run: ListedRun, number: int) -> list[CaseResult]:
+    """Return the results of a case of a run in any org; NotFound if there are none."""
+    if run.org_url:
+        loaded = find_run(source.project, run.id, org_url=run.org_url)
+        iterations = [case for case in loaded.cases if case.number == number]
+    else:
+        iterations = [listed_case.case for listed_case in case_history(source.database, [run.id], number)]
+    if not iterations:
+        raise NotFound(f"run {run.id} has no result of case {number}")
+    return iterations
+
+
 def place_text(place: Place | None) -> str:
     """Return a place as the parameter of an address."""
     return ".".join(map(str, place)) if place else ""
@@ -124,41 +216,72 @@ def place_in(query: Query) -> Place | None:
     return Place(*(min(int(number), 2**53) for number in numbers))
 
 
-def _page(
-    source: Source, query: Query, runs: Sequence[ListedRun], *, title: str, address: Mapping[str, str], command: str
-) -> Page:
-    chosen = [run for run in runs if text_of(query, "test") in {"", run.definition}]
-    wanted, rows = filter_of(query), [RunRow(run, digest_of(source, run)) for run in runs]
-    page = cases_of(source, chosen, wanted, limit=limits.VIEW_ROWS, after=place_in(query))
-    given, by_id = filters_in(query), {run.id: run for run in runs}
-    is_suite, has_iterations = "suite" in address, any(run.options.iterations > 1 for run in runs)
+def _page(source: Source, query: Query, shown: Shown) -> Page:
+    runs, address = shown.runs, shown.address
+    chosen, wanted, given = _chosen(query, runs), filter_of(query), filters_in(query)
+    rows = [RunRow(run, digest_of(source, run)) for run in runs]
+    cases = _cases(source, query, shown, limits.VIEW_ROWS)
+    layout, can_order = layout_in(query, shown.page, {}), can_be_ordered(chosen)
+    needs_tags = bool(wanted.tag) or layout.group == "tag"
+    groups = groups_of(order_of(source, chosen, layout), wanted, layout.group) if layout.group and can_order else []
     values = {
         "rows": rows,
         "suite": Table(SUITE_COLUMNS, rows, has_keys=False),
         "first": rows[0],
-        "is_suite": is_suite,
-        "page_name": "suite" if is_suite else "run",
+        "is_suite": shown.page == "suite",
+        "is_matrix": shown.page == "suite" and is_matrix(runs),
+        "page_name": shown.page,
         "address": address,
         "given": given,
-        "here": {**given, **address},
+        "here": {**given, **address, **layout.chosen},
         "wanted": wanted,
         "counts": _counts(source, chosen, rows),
         "total": sum(run.done for run in runs),
         "verdicts": WORST_FIRST,
         "names": _names(rows),
-        "cases": Table(
-            tuple(column for column in CASE_COLUMNS if is_suite or column is not CASE_TEST),
-            [CaseRow(listed.case, by_id[listed.run_id], given, has_iterations) for listed in page.cases],
-            id_of=lambda row: f"{row.run.id}-{row.case.number}-{row.case.iteration}",
-        ),
-        "after": place_text(page.after),
-        "is_whole": page.is_whole,
+        "tags": sorted({tag for row in rows if row.digest for tag in row.digest.get("tags", ())}),
+        "untagged": len(runs_without_tags(source.database, [run.id for run in chosen])) if needs_tags else 0,
+        "cases": cases,
+        "groups": groups[:_SHOWN_GROUPS],
+        "more_groups": max(0, len(groups) - _SHOWN_GROUPS),
+        "cannot_order": bool(layout.sort or layout.group) and not can_order,
         "is_first": not text_of(query, "after"),
         "answers_org": _org_of(source, runs[0].answers_of),
         "partly": any(run.summary.partly_judged for run in runs),
-        "several": has_iterations,
+        "several": any(run.options.is_repeated for run in runs),
     }
-    return Page("run.html.j2", title, values, command=command, live=any(not run.status.is_over for run in runs))
+    is_live = any(not run.status.is_over for run in runs)
+    return Page("run.html.j2", shown.title, values, command=shown.command, live=is_live)
+
+
+def _chosen(query: Query, runs: Sequence[ListedRun]) -> list[ListedRun]:
+    return [run for run in runs if text_of(query, "test") in {"", run.definition}]
+
+
+def _cases(source: Source, query: Query, shown: Shown, limit: int) -> Table[CaseRow]:
+    runs, chosen, wanted = shown.runs, _chosen(query, shown.runs), filter_of(query)
+    layout = layout_in(query, shown.page, {**filters_in(query), **shown.address})
+    has_iterations, is_suite = any(run.options.is_repeated for run in runs), shown.page == "suite"
+    if (layout.sort or layout.group) and can_be_ordered(chosen):
+        order = order_of(source, chosen, layout)
+        start = number_of(query, "after", otherwise=0)
+        part = ordered_page(source, chosen, wanted, order, limit=limit, start=start)
+        listed = [(heading_of(name, layout.group) if layout.group else "", case) for name, case in part.cases]
+        after, is_whole = "" if part.after is None else str(part.after), part.is_whole
+    else:
+        page = cases_of(source, chosen, wanted, limit=limit, after=place_in(query))
+        listed = [("", case) for case in page.cases]
+        after, is_whole = place_text(page.after), page.is_whole
+    filters, by_id = filters_in(query) | layout.chosen, {run.id: run for run in runs}
+    return Table(
+        tuple(column for column in CASE_COLUMNS if is_suite or column is not CASE_TEST),
+        [CaseRow(known.case, by_id[known.run_id], filters, has_iterations, group) for group, known in listed],
+        id_of=lambda row: f"{row.run.id}-{row.case.number}-{row.case.iteration}",
+        layout=layout,
+        after=after,
+        is_whole=is_whole,
+        group_of=lambda row: row.group,
+    )
 
 
 def _org_of(source: Source, run_id: str | None) -> str | None:
