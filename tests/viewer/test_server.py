@@ -66,6 +66,7 @@ def opened(started: Started) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_the_code_shows_the_project_once_and_is_in_no_log(
     project: Project, run: Callable[..., int], started: Started
 ) -> None:

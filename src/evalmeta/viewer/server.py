@@ -24,13 +24,15 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from evalmeta import limits
+from evalmeta.engine.process import rare_collections
 from evalmeta.errors import EXIT_INTERRUPTED, EvalmetaError, StoreError, UsageError
 from evalmeta.model.login import ADMIN
 from evalmeta.org.serving import server
 from evalmeta.org.serving.endpoint import Certificate, Endpoint
-from evalmeta.org.serving.guarded_server import GuardedServer, listen
+from evalmeta.org.serving.guarded_server import GuardedServer
 from evalmeta.org.serving.login_codes import LoginCodes
 from evalmeta.org.serving.request_guard import RequestGuard, hosts_of
+from evalmeta.org.serving.sockets import listen
 from evalmeta.package.project import Project, find_project
 from evalmeta.store.database import open_database
 from evalmeta.store.users import Holder
@@ -186,6 +188,7 @@ class _ViewServer(GuardedServer):
 def main(root: str, host: str, port: str, certfile: str = "", keyfile: str = "", *names: str) -> int:
     """Serve the org of the project in `root` and return the exit code."""
     certificate = Certificate(Path(certfile), Path(keyfile)) if certfile else None
+    rare_collections.begin()
     try:
         asyncio.run(serve_org(find_project(Path(root)), Endpoint(host, int(port), names, certificate)))
     except EvalmetaError as error:

@@ -14,7 +14,16 @@ function step(by) {
   const all = rows();
   const at = all.indexOf(current());
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
-  if (next) choose(next);
+  if (!next) return;
+  choose(next);
+  preview(next.dataset.preview);
+}
+
+// Show the preview of a row beside the list.
+function preview(address) {
+  if (!address) return;
+  history.replaceState(null, "", address);
+  load(address);
 }
 
 const KEYS = {
@@ -28,14 +37,35 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-  if (!(event.key in KEYS)) return;
+  // What a page does with a key is on the page.
+  const own = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (!own && !(event.key in KEYS)) return;
   event.preventDefault();
-  KEYS[event.key]();
+  if (own) own.click();
+  else KEYS[event.key]();
+});
+
+// The arrow keys go through the squares of a grid; those that passed are in no other order.
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+document.addEventListener("keydown", (event) => {
+  const [down, right] = ARROWS[event.key] ?? [];
+  const cell = event.target.closest?.(".grid :is(td, th)");
+  if (!cell || down === undefined) return;
+  const { rows } = cell.closest("table");
+  let [row, column] = [cell.parentElement.rowIndex + down, cell.cellIndex + right];
+  for (; rows[row]?.cells[column]; row += down, column += right) {
+    const link = rows[row].cells[column].querySelector("a");
+    if (!link) continue;
+    event.preventDefault();
+    link.focus();
+    return;
+  }
 });
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");
   if (button?.matches(".keys")) KEYS["?"]();
+  if (button?.matches(".theme")) showTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]);
   if (!button?.matches(".copy")) return;
   await navigator.clipboard.writeText(button.dataset.copy);
   button.textContent = "Copied";
@@ -145,10 +175,61 @@ function filter(event) {
 document.addEventListener("input", filter);
 document.addEventListener("change", filter);
 
-function prepare() {
-  document.activeElement?.closest("[data-row]")?.classList.add("current");
-  for (const button of document.querySelectorAll(".copy, .keys")) button.hidden = button.matches(".copy") && !navigator.clipboard;
+// The theme, which stays as it was chosen; at first it is that of the system.
+const THEMES = ["system", "light", "dark"];
+let theme = "system";
+function showTheme(chosen) {
+  theme = THEMES.includes(chosen) ? chosen : "system";
+  document.documentElement.dataset.theme = theme;
+  try {
+    localStorage.setItem("theme", theme);
+  } catch {
+    // The browser keeps nothing for this page.
+  }
+  prepare();
+}
+function keptTheme() {
+  try {
+    return localStorage.getItem("theme");
+  } catch {
+    return null;
+  }
 }
 
-prepare();
+// Times say how long ago they were, or the local time; the exact one is shown on hover.
+const UNITS = [["second", 60], ["minute", 60], ["hour", 24], ["day", 7]];
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+function showTime(element) {
+  const moment = new Date(element.dateTime);
+  let past = (Date.now() - moment) / 1000, text = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  for (const [unit, most] of UNITS) {
+    if (past >= 0 && past < most) {
+      text = AGO.format(-Math.floor(past), unit);
+      break;
+    }
+    past /= most;
+  }
+  element.title = `${moment.toLocaleString()} (${element.textContent})`;
+  element.textContent = text;
+}
+
+// After Back, the link that led away has the focus again.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#page a[href]");
+  if (link) history.replaceState({ ...history.state, link: link.getAttribute("href") }, "");
+});
+function focusLink() {
+  const link = history.state?.link;
+  if (link) document.querySelector(`#page a[href="${CSS.escape(link)}"]`)?.focus({ preventScroll: true });
+}
+
+function prepare() {
+  document.activeElement?.closest("[data-row]")?.classList.add("current");
+  for (const button of document.querySelectorAll(".copy, .keys, .theme")) button.hidden = button.matches(".copy") && !navigator.clipboard;
+  for (const button of document.querySelectorAll(".theme")) button.textContent = `Theme: ${theme}`;
+  for (const element of document.querySelectorAll("time[datetime]:not([title])")) showTime(element);
+}
+
+focusLink();
+showTheme(keptTheme());
 follow();
