@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.runs.test_origins import git
 from evalmeta.cli.main import main
 from evalmeta.model.run import RunStatus, Summary
+from evalmeta.model.run_options import Origin, RunOptions
+from evalmeta.protocol.runs import write_options
 from evalmeta.store.kept_numbers import KeptTally
 from evalmeta.store.run_lists import ListedRun
 from evalmeta.viewer.trends import MEASURES, Measure, Point, Series, chart_of
@@ -48,7 +54,9 @@ def points_of(values: Sequence[float | None], times: Sequence[float]) -> list[Po
     kept = KeptTally(Summary(0, 0, 0, 0, 0), None).columns()
     return [
         Point(
-            ListedRun("", "", f"{number}", "A", "", RunStatus.COMPLETED, at, at, 1, "", "", None, "", "", kept, b"{}"),
+            ListedRun(
+                "", "", f"{number}", "A", "", RunStatus.COMPLETED, at, at, 1, "", "", None, "", "", "", kept, b"{}"
+            ),
             *(None, value, None, None),
         )
         for number, (value, at) in enumerate(zip(values, sorted(times), strict=True))
@@ -140,3 +148,48 @@ def test_only_deployments_that_changed_the_test_are_marked(
     html = browser.page("/view/trends?test=A")
 
     assert html.count('<line class="deploy"') == html.count("<figcaption>")
+
+
+def test_commits_and_branches_are_notes_that_lead_to_their_first_run(
+    project: Project, browser: Browser, run: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_SHA", "")
+    git(project.root, "init", "--quiet", "--initial-branch", "main")
+    git(project.root, "commit", "--quiet", "--allow-empty", "--message", "First <b>")
+    run()
+    run()
+    git(project.root, "checkout", "--quiet", "-b", "fix")
+    git(project.root, "commit", "--quiet", "--allow-empty", "--message", "Second")
+    run()
+
+    html = browser.page("/view/trends?test=orders.yaml")
+
+    chart = html.partition("<figure")[2].partition("</figure>")[0]
+    notes = re.findall(
+        r'<a href="/view/runs/(\w+)" tabindex="-1"(?: aria-label="[^"]+")?><title>(commit [^<]+)<', chart
+    )
+    assert [run_id for run_id, _ in notes] == ["4KB000000000001GAA", "4KB000000000003GAA"]
+    assert "&#34;First &lt;b&gt;&#34;, branch main: run" in notes[0][1]
+    assert ", branch fix: run 4KB000000000003GAA" in notes[1][1]
+    assert re.findall(r'<text class="note[^>]*>(\w+)<', chart)[0] == "main"
+    assert html.count('data-label="Commit"') == 3
+
+
+def test_names_of_notes_have_room() -> None:
+    points = points_of([1.0] * 50, [*range(50)])
+    origins = [Origin(branch=f"branch-{number}", revision=f"{number:040}") for number in range(50)]
+    told = [
+        point._replace(
+            run=replace(
+                point.run, branch=origin.branch, written_options=orjson.dumps(write_options(RunOptions(origin=origin)))
+            )
+        )
+        for point, origin in zip(points, origins, strict=True)
+    ]
+    chart = chart_of(MEDIAN, told, [])
+
+    assert chart
+    named = [note.place.x for note in chart.notes if note.name]
+    assert len(chart.notes) == 50
+    assert 2 < len(named) <= 10
+    assert all(later - earlier >= 10 for earlier, later in pairwise(named))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
@@ -11,12 +12,13 @@ from evalmeta.protocol.metadata_api import DeployResult
 from evalmeta.protocol.soap import read_results
 from evalmeta.report.html import duration_text, time_text
 from evalmeta.report.report import STATE_WORDS
-from evalmeta.report.text import percent
+from evalmeta.report.text import one_line, percent
 from evalmeta.store.jobs import Jobs
 from evalmeta.store.run_lists import ListedRun, distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
-from evalmeta.viewer.pages import Column, Page, Query, Source, Table, text_of
+from evalmeta.viewer.pages import Page, Query, Source, text_of
 from evalmeta.viewer.runs import RESULT, STARTED
+from evalmeta.viewer.tables import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 # The most lines across a chart, and the steps between them as shares of a power of ten.
 _SCALE_LINES: Final = 4
+_COMMIT_CHARS: Final = 7
+# The name of a commit or branch in a chart: its characters, and the percent of the width that it needs.
+_NOTE_CHARS: Final = 12
+_NOTE_WIDTH: Final = 10
 _SCALE_STEPS: Final = (1, 2, 2.5, 5, 10)
 _TIME_LINES: Final = 6
 _MINUTE: Final = 60
@@ -80,6 +86,12 @@ MEASURES: Final = (
 COLUMNS: Final[tuple[Column[Point], ...]] = (
     *(column.of(lambda point: point.run) for column in (RESULT, Column("Run", "run_id", lambda run: run), STARTED)),
     *(_column(measure, series) for measure in MEASURES for series in measure.series),
+    Column(
+        "Commit",
+        "commit",
+        lambda point: point.run.options.origin,
+        plain=lambda point: point.run.options.origin.revision,
+    ),
 )
 
 
@@ -92,8 +104,15 @@ class Place(NamedTuple):
     run: ListedRun | None = None
 
 
+class Note(NamedTuple):
+    """A commit or branch in a chart, at its first run: its place, and a name, empty if there is no room for it."""
+
+    place: Place
+    name: str
+
+
 class Chart(NamedTuple):
-    """A chart: its lines by name, what it shows in words, the labels of both axes, and deployments."""
+    """A chart: its lines by name, what it shows in words, the labels of both axes, deployments, and commits."""
 
     title: str
     lines: Sequence[tuple[str, Sequence[Place]]]
@@ -101,13 +120,14 @@ class Chart(NamedTuple):
     scale: Sequence[Place]
     times: Sequence[Place]
     deploys: Sequence[Place]
+    notes: Sequence[Note]
 
 
 def trends_page(source: Source, query: Query) -> Page:
     """Return the trends of a test; of the first one without a choice."""
     tests = distinct_values(source.database, "definition", user=source.user)
     test = text_of(query, "test") or next(iter(tests), "")
-    recent = recent_runs(source.database, of_each=limits.VIEW_TREND_RUNS, test=test, user=source.user)
+    recent = recent_runs(source.database, of_each=limits.VIEW_TREND_RUNS, test=test, user=source.user, confirming=False)
     runs = [run for run in recent.get(test, []) if run.status.is_over and not run.options.is_partial]
     points = [_point(source, run) for run in runs]
     deploys = _deploys(source, test, since=runs[0].started) if runs else []
@@ -161,7 +181,28 @@ def chart_of(measure: Measure, points: Sequence[Point], deploys: Sequence[float]
         scale=[frame.place(first, step * at, measure.text(step * at)) for at in range(round(frame.top / step) + 1)],
         times=[frame.place(moment, 0, text) for moment, text in _times(frame.first, frame.last)],
         deploys=[frame.place(deploy, 0, f"deployed {time_text(deploy)}") for deploy in deploys],
+        notes=[*_notes([point.run for point in points], frame)],
     )
+
+
+def _notes(runs: Sequence[ListedRun], frame: _Frame) -> Iterator[Note]:
+    """Yield a note for each run of another commit or branch than the run before."""
+    last_named = -math.inf
+    for before, run in pairwise([None, *runs]):
+        origin = run.options.origin if run else None
+        if run is None or origin is None or not (origin.revision or run.branch):
+            continue
+        is_new_branch = bool(run.branch) and (before is None or before.branch != run.branch)
+        if not is_new_branch and before and before.options.origin.revision == origin.revision:
+            continue
+        commit = origin.revision[:_COMMIT_CHARS]
+        subject = f' "{one_line(origin.subject)}"' if origin.subject else ""
+        parts = [f"commit {commit}{subject}" if commit else "", f"branch {one_line(run.branch)}" if run.branch else ""]
+        place = frame.place(run.started, 0, f"{', '.join(filter(None, parts))}: run {run.id}", run)
+        name = one_line(run.branch, chars=_NOTE_CHARS) if is_new_branch else commit
+        has_room = place.x - last_named >= _NOTE_WIDTH and place.x <= 100 - _NOTE_WIDTH
+        last_named = place.x if has_room else last_named
+        yield Note(place, name if has_room else "")
 
 
 class _Frame(NamedTuple):
