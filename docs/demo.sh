@@ -9,3 +9,9 @@ for command in "validate" "deploy --manifest package.xml" "retrieve" "test list"
   # shellcheck disable=SC2086 # the words of a command
   evalmeta $command
 done
+cd agent-script
+for command in "deploy" "run specs"; do
+  printf '\n$ evalmeta %s\n' "$command"
+  # shellcheck disable=SC2086 # the words of a command
+  evalmeta $command
+done

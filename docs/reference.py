@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-MODULES = ("evalmeta", "evalmeta.adk", "evalmeta.ballerina", "evalmeta.databricks")
+MODULES = ("evalmeta", "evalmeta.adk", "evalmeta.ballerina", "evalmeta.databricks", "evalmeta.mlflow.genai")
 RETURNED = (
     "evalmeta.api.runs.finished:FinishedRun",
     "evalmeta.api.runs.finished:FinishedRuns",

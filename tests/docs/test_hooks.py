@@ -45,6 +45,15 @@ def test_definitions_are_checked_in_both_formats(name: str) -> None:
     assert not any(files.search(f"{DEFINITION}{end}") for end in ("-meta.xml.bak", "s", "/x"))
 
 
+def test_both_files_of_a_bundle_are_checked_but_not_formatted() -> None:
+    folder = "force-app/main/default/aiAuthoringBundles/Desk"
+    found = {name: re.compile(hook["files"]) for name, hook in hooks().items()}
+    for name in (f"{folder}/Desk.agent", f"{folder}/Desk.bundle-meta.xml"):
+        assert found["evalmeta-validate"].search(name)
+        assert not found["evalmeta-format"].search(name)
+    assert not found["evalmeta-validate"].search("samples/Desk.agent")
+
+
 def test_manifests_are_checked_by_their_names() -> None:
     files = re.compile(hooks()["evalmeta-manifest"]["files"])
     assert all(files.search(name) for name in MANIFESTS)
