@@ -5,7 +5,7 @@ WORKDIR /build
 # Older versions of pip refuse a requirement that only a constraint pins.
 RUN python -m venv /opt/evalmeta && /opt/evalmeta/bin/pip install --no-cache-dir 'pip>=26.3'
 COPY constraints.txt dist/*.whl ./
-# Extras such as "[llm,server]"; none by default, because pandas and pyarrow alone have 250 MB.
+# Extras such as "[llm,keyring]"; none by default, because pandas and pyarrow alone have 250 MB.
 ARG EXTRAS=""
 RUN wheel=$(ls "$PWD"/*.whl) \
  && echo "evalmeta$EXTRAS @ file://$wheel --hash=sha256:$(sha256sum "$wheel" | cut -d ' ' -f 1)" >requirements.txt \

@@ -12,8 +12,13 @@ TIMES ?= 10
 CLIENTS := $(VENV)/node/ready
 PYTHON_CLIENTS := $(VENV)/python-clients/ready
 PYTHON_TOOLS := $(VENV)/python-tools/ready
+MLFLOW := $(VENV)/mlflow/ready
 S3_SERVER := $(VENV)/s3-server/ready
 RAY := $(VENV)/ray/ready
+ADK := $(VENV)/adk/ready
+UV := $(VENV)/uv/ready
+# The frameworks whose agents are asked as they are. Each has an environment of its own.
+FRAMEWORKS := $(basename $(notdir $(wildcard tests/frameworks/*.txt)))
 RELEASE := $(VENV)/release
 # The tests marked npm need these files. Without npm, `make thorough` leaves those tests out; CI always has npm.
 NPM := $(shell command -v npm)
@@ -31,18 +36,20 @@ ON_POSTGRES := tests/store tests/org tests/viewer tests/api/runs tests/api/judgi
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
 # process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+# CI has run the default tests with coverage before the thorough ones, and does not run them twice.
+THOROUGH := $(if $(IN_CI),(slow or npm or browser or postgres or ray),(slow or not slow))
 # Tests that failed, one after the other: one that only a busy machine made fail passes now, and both outcomes are printed.
 AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-again test-browser thorough thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again test-browser test-frameworks thorough thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
 
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
-	$(PYTEST)
+	$(PYTEST) $(if $(IN_CI),--cov --cov-report= --cov-fail-under=0)
 
 test-again: $(VENV)/ready  ## run the tests that failed last once more, one after the other
 	$(AGAIN)
@@ -50,15 +57,21 @@ test-again: $(VENV)/ready  ## run the tests that failed last once more, one afte
 test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
 	$(BIN)/pytest -m "browser $(NOT_NPM)"
 
-# The parts, in order: all tests with coverage; the property tests with all their examples; the three validators on
+# One of them: make test-framework-langgraph
+test-frameworks: $(addprefix test-framework-,$(FRAMEWORKS))  ## ask agents of frameworks: the newest versions, with fake models
+
+test-framework-%: $(VENV)/frameworks/%/ready
+	cd tests/frameworks && $(CURDIR)/$(VENV)/frameworks/$*/bin/python -m pytest -q -c pytest.ini $*_agents.py
+
+# The parts, in order: all tests, and their coverage; the property tests with all their examples; the three validators on
 # 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
-	$(PYTEST) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov --cov-report=term || \
-		$(AGAIN) -m "(slow or not slow) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
+thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
+	$(PYTEST) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov $(if $(IN_CI),--cov-append) --cov-report=term --cov-fail-under=0 || \
+		$(AGAIN) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(BIN)/coverage report --format=total
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=pooled $(PYTEST) $(ON_POSTGRES) || EVALMETA_TESTS_ON=pooled $(AGAIN) $(ON_POSTGRES))
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org)
-	EVALMETA_EXAMPLES=500 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
+	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
 
@@ -155,11 +168,35 @@ $(PYTHON_TOOLS): tests/python_tools/requirements.txt
 	$(VENV)/python-tools/bin/python -m pip install --quiet --requirement $< --editable .
 	@touch $@
 
+# So has google-adk, whose verdicts are compared.
+$(ADK): tests/journeys/adk/requirements.txt
+	$(PYTHON) -m venv $(VENV)/adk
+	$(VENV)/adk/bin/python -m pip install --quiet --requirement $< --editable .
+	@touch $@
+
+# So has MLflow, whose results are compared, and whose objects evalmeta runs.
+$(MLFLOW): tests/journeys/mlflow_requirements.txt
+	$(PYTHON) -m venv $(VENV)/mlflow
+	$(VENV)/mlflow/bin/python -m pip install --quiet --requirement $< --editable .
+	@touch $@
+
 # So has a server that answers as S3 does, for archives.
 $(S3_SERVER): tests/s3_server/requirements.txt
 	$(PYTHON) -m venv $(VENV)/s3-server
 	$(VENV)/s3-server/bin/python -m pip install --quiet --requirement $<
 	@touch $@
+
+$(UV):
+	$(PYTHON) -m venv $(VENV)/uv
+	$(VENV)/uv/bin/python -m pip install --quiet uv
+	@touch $@
+
+$(VENV)/frameworks/%/ready: tests/frameworks/%.txt pyproject.toml | $(UV)
+	$(VENV)/uv/bin/uv venv --quiet --clear --python $(PYTHON) $(VENV)/frameworks/$*
+	$(VENV)/uv/bin/uv pip install --quiet --python $(VENV)/frameworks/$*/bin/python --editable . pytest pytest-timeout --requirement $<
+	@touch $@
+
+.PRECIOUS: $(VENV)/frameworks/%/ready
 
 # Ray takes 400 MB, and few who work on evalmeta need it.
 $(RAY): pyproject.toml
@@ -168,7 +205,7 @@ $(RAY): pyproject.toml
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[server]' --group dev
+	$(BIN)/python -m pip install --quiet --editable . --group dev
 	@touch $@
 
 $(SARIF_SCHEMA): $(VENV)/pip

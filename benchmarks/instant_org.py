@@ -17,7 +17,7 @@ from starlette.responses import Response
 from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
-from evalmeta.org.serving.guarded_server import listen
+from evalmeta.org.serving.sockets import listen
 from evalmeta.protocol.metadata_api import AsyncResult, DeployResult
 from evalmeta.protocol.soap import write_results
 from evalmeta.store.database import open_database

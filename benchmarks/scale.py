@@ -16,7 +16,6 @@ from evalmeta.model.run import RunContent
 from evalmeta.model.run_options import RunOptions
 from evalmeta.model.store import Store, read_store_url
 from evalmeta.store.database import open_database
-from evalmeta.store.kept_numbers import tallies_of
 from evalmeta.store.runs import Lease, RunJournal, Runs
 from evalmeta.store.stored_cases import decode_case
 from large_store import end_of_case, open_large
@@ -39,8 +38,6 @@ NOT_PASSED = (1, 100)
 def measure_report(*words: str, results: int) -> Result:
     """Return the processor seconds of a report on one run, whose counts were kept when it ended."""
     with open_large(runs=2, results=results + 100, largest=results) as store:
-        with open_database(store.root / ".evalmeta") as database:
-            tallies_of(database, {store.last: RunOptions()})
         usage = Project(store.root).run("test", "results", "--job-id", store.last, *words, codes=NOT_PASSED)
     return Result(f"{usage.cpu:.1f} s", "-", usage.cpu, f"{usage.megabytes:.0f} MB")
 

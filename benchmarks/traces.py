@@ -1,8 +1,15 @@
-"""Reading traces against parsing the same protobuf and doing nothing with it."""
+"""Reading traces against parsing the same protobuf, and runs with traces against the same runs without them."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -10,16 +17,18 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evalmeta.traces.otlp import read_request
 from evalmeta.traces.spans import traces_of
 from evalmeta.traces.turns import read_turn
-from rows import Goal, Result, Row
-from timing import compare, of_work
+from rows import Goal, Result, Row, seconds
+from timing import Usage, compare, of_process, of_work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 MILLISECOND: Final = 1_000_000
 STEP: Final = 40 * MILLISECOND
+AGENT: Final = Path(__file__).with_name("traced_agent.py")
+ENVIRONMENT: Final = {**os.environ, "EVALMETA_TRACES_TOKEN": "of no server"}
 
 
 def measure(*, rounds: int, traces: int, calls: int) -> Result:
@@ -101,7 +110,49 @@ def message(role: str, part: object) -> dict[str, object]:
     return {"role": role, "parts": [part]}
 
 
+@contextmanager
+def open_project(*, cases: int, answer_seconds: float, concurrency: int) -> Iterator[Path]:
+    """Make a folder with the same test twice, of an agent in a process of its own: with its traces and without."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = (sys.executable, str(AGENT), str(answer_seconds), str(port))
+    with tempfile.TemporaryDirectory() as name, subprocess.Popen(command, env=ENVIRONMENT, stdout=-1) as agent:
+        try:
+            assert agent.stdout
+            url = f'adapter = "http"\nurl = "http://127.0.0.1:{agent.stdout.readline().decode().strip()}/"\n'
+            traced = f"[subjects.traced]\n{url}traces = true\ntrace_port = {port}\n"
+            plain = f'[subjects.plain]\n{url}actions = "$.actions"\n'
+            Path(name, "evalmeta.toml").write_text(f"{traced}{plain}[run]\nconcurrency = {concurrency}\n")
+            checks = "actions: [find_order], contains: Paris"
+            tests = "".join(f"- {{input: Where is order {number}?, {checks}}}\n" for number in range(cases))
+            for subject in ("traced", "plain"):
+                Path(name, f"{subject}.yaml").write_text(f"subject: {subject}\ntestCases:\n{tests}")
+            yield Path(name)
+        finally:
+            agent.kill()
+
+
+def measure_run(*, rounds: int, cases: int, answer_seconds: float, concurrency: int) -> Result:
+    """Return the time of a run whose actions are read from traces, over that of one whose agent returns them."""
+    with open_project(cases=cases, answer_seconds=answer_seconds, concurrency=concurrency) as folder:
+
+        def run(subject: str) -> Usage:
+            command = (sys.executable, "-m", "evalmeta", "run", f"{subject}.yaml")
+            return of_process(*command, cwd=folder, env=ENVIRONMENT)
+
+        return seconds(compare(lambda: run("traced"), lambda: run("plain"), rounds=rounds))
+
+
 ROWS = (
+    Row(
+        "traces-run",
+        "`evalmeta run` with `traces = true`, {cases} cases of {answer_seconds} s, concurrency {concurrency}",
+        "the same run without traces; the agent returns its actions",
+        measure_run,
+        {"cases": 200, "answer_seconds": 0.5, "concurrency": 40, "rounds": 5},
+        {"cases": 4, "answer_seconds": 0.01, "concurrency": 2, "rounds": 1},
+        Goal("at most", 1.1),
+    ),
     Row(
         "traces-many",
         "read {traces:,} traces of agents with {calls} calls of tools",

@@ -17,7 +17,13 @@ from evalmeta.model.definition import (
     PromptInput,
     TestCase,
 )
-from evalmeta.model.registry import EVALUATION_DEFINITION, SCORER_DEFINITION, TEST_TYPES, TESTING_DEFINITION
+from evalmeta.model.registry import (
+    AUTHORING_BUNDLE,
+    EVALUATION_DEFINITION,
+    SCORER_DEFINITION,
+    TEST_TYPES,
+    TESTING_DEFINITION,
+)
 from evalmeta.xmlio.reader import NAMESPACE
 
 if TYPE_CHECKING:
@@ -99,6 +105,7 @@ CHILDREN = {
         "specification": ("valueSpecification",),
         "valueSpecification": ("max", "min", "step", "threshold"),
     },
+    AUTHORING_BUNDLE: {"AiAuthoringBundle": ("bundleType", "target", "versionDescription", "versionTag")},
 }
 _REQUIRED = {
     *("name", "subjectName", "subjectType", "inputs", "value", "variableName", "variableValue", "referenceName")
@@ -110,6 +117,7 @@ _REQUIRED_IN = {
         *("dataType", "inputScope", "engine", "engineType", "label", "status", "versionNumber"),
         *("agentApiName", "isActive", "outcomeType", "value"),
     },
+    AUTHORING_BUNDLE: {"bundleType"},
 }
 _REPEATED = {
     *("testCase", "expectation", "parameter", "contextVariable", "conversationHistory", "scorer", "promptInput"),

@@ -18,9 +18,11 @@ REASONS = {
     "orjson": "JSON of large runs",
     "pathspec": ".forceignore",
     "pydantic": "settings",
+    "python-multipart": "logins and forms of a served org",
     "pyyaml": "test specs",
     "rich": "tables and progress in terminals",
     "starlette": "the org's interface, embedded and served",
+    "uvicorn": "serving the org, the viewer and the receiver of traces",
     "watchfiles": "`evalmeta run --watch`",
     "xmlschema": "the schemas of definitions",
 }

@@ -278,6 +278,7 @@ def test_a_secret_among_the_words_of_a_command_is_not_repeated(
     assert (machine.leaks(), list(machine.processes())) == ([], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", slow_but("{0}\n{0}", ["{0} {0}", "{0}\n{0}", "{0}\x7f", "{0}\u00fc", "\x00{0}"]))
 def test_a_token_that_no_header_can_carry_is_refused_unseen(machine: Machine, form: str) -> None:
     assert machine.run("org", "login", "-r", "http://127.0.0.1:9", stdin=form.format(TOKEN)).code == 2
@@ -426,8 +427,10 @@ def test_what_the_patterns_of_a_project_match_is_not_stored_or_shown(
     files = {
         "evalmeta.toml": f"[redact]\npatterns = ['{CARD[:4]}[-0-9]+']\n"
         '[subjects.Desk]\nadapter = "python"\ntarget = "redacted_desk:answer"\n',
-        "redacted_desk.py": f"def answer(text):\n    return 'paid with {CARD}'\n",
+        "redacted_desk.py": f"def answer(text):\n    if text == 'Fail':\n"
+        f"        raise ValueError('not paid with {CARD}')\n    return 'paid with {CARD}'\n",
         "a.yaml": "subject: Desk\ntestCases:\n- input: Hi\n  contains: 'paid with [secret]'\n",
+        "fails.yaml": "subject: Desk\ntestCases:\n- input: Fail\n  contains: x\n",
         "aiEvaluationDefinitions/A.aiEvaluationDefinition": definition("A").decode(),
     }
     for name, content in files.items():
@@ -435,12 +438,13 @@ def test_what_the_patterns_of_a_project_match_is_not_stored_or_shown(
         (tmp_path / name).write_text(content)
     monkeypatch.chdir(tmp_path)
     calls = {
-        "a run of a file": ["run a.yaml --report r.json -v"],
+        "a run of a file": ["run a.yaml --report r.json -v", "run fails.yaml --report fails.json -v"],
         "a deployed test": ["deploy", "test run --wait --report r.json -v"],
         "doctor": ["doctor"],
     }
     if door == "evaluate":
         assert evaluate("a.yaml", journal=tmp_path / "journal").succeeded
+        assert "not paid with [secret]" in str(evaluate("fails.yaml", journal=tmp_path / "journal"))
     for words in calls.get(door, []):
         with pytest.raises(SystemExit):
             main(words.split())

@@ -62,6 +62,7 @@ def first_question(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return loaded_by(ASKED, folder=tmp_path_factory.mktemp("elsewhere"))
 
 
+@pytest.mark.slow
 def test_what_rates_answers_is_loaded_before_the_first_question(tmp_path: Path) -> None:
     code = ASKED.replace("output_latency_milliseconds", "bot_response_rating").replace("assert finished", "finished")
     assert "evalmeta.rules_rater.decisions" in loaded_by(code, folder=tmp_path)

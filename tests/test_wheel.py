@@ -88,8 +88,8 @@ def _init_and_run(program: Path, folder: Path, *options: str) -> None:
     command, *_ = run("init", *options).partition("Next:\n")[2].splitlines()
     assert "3 passed, 0 failed, 0 errors, 0 undecided" in run(*command.split()[1:])
     run("view", "--export", "pages")
-    assert "<h1>Tests</h1>" in (folder / "pages/index.html").read_text()
-    assert (folder / "pages/static/view.css").exists()
+    assert "<h1>There is nothing to compare with</h1>" in (folder / "pages/index.html").read_text()
+    assert (folder / "pages/data.js").exists()
 
 
 def _install(folder: Path) -> Path:

@@ -14,7 +14,7 @@ import uvicorn
 from evalmeta.model.settings import Settings
 from evalmeta.org.app import create_app
 from evalmeta.org.organization import Organization
-from evalmeta.org.serving.guarded_server import listen
+from evalmeta.org.serving.sockets import listen
 from evalmeta.store.database import open_database
 from stores import store_in
 

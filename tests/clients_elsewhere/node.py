@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from clients_elsewhere.orgs import Org
 
-__all__ = ["CLIENTS", "Outcome", "Sf", "run_script"]
+__all__ = ["CLIENTS", "Outcome", "Sf", "find_node", "run_script"]
 
 CLIENTS = Path(sys.prefix) / "node"
 _MODULES = CLIENTS / "node_modules"
@@ -79,7 +79,7 @@ def run_script(script: str, org: Org, folder: Path, **names: str) -> SimpleNames
 
 def _run(arguments: list[str], *, home: Path, cwd: Path, env: Mapping[str, str]) -> Outcome:
     done = subprocess.run(
-        [_node(), *arguments],
+        [find_node(), *arguments],
         cwd=cwd,
         env={"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), **_SETTINGS, **env},
         stdin=subprocess.DEVNULL,
@@ -91,7 +91,8 @@ def _run(arguments: list[str], *, home: Path, cwd: Path, env: Mapping[str, str])
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def _node() -> str:
+def find_node() -> str:
+    """Return the path of the Node that runs the programs."""
     # The Node of a distribution may be older than what the sf CLI runs on; elsewhere than on Linux it is not installed.
     installed = next(_MODULES.glob("node-*/bin/node"), None)
     return str(installed or shutil.which("node"))

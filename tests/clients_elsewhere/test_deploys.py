@@ -28,7 +28,7 @@ def test_a_deployment_reports_created_components(workspace: Workspace, env: dict
     done = workspace.sf(DEPLOY, "--manifest", workspace.manifest("*"), env=env)
 
     assert done.code == 0, done
-    assert f"v66.0 metadata to admin@evalmeta.local using the v67.0 {api} API" in done.out
+    assert f"v66.0 metadata to admin@evalmeta.local using the v68.0 {api} API" in done.out
     assert "Status: Succeeded" in done.out
     assert f"Created  {name}  AiEvaluationDefinition" in done.out
 
@@ -146,9 +146,12 @@ def test_an_expired_session_is_reported(workspace: Workspace, org: Org) -> None:
     assert (done.code, "INVALID_SESSION_ID" in done.out) == (1, True), done
 
 
-def test_nothing_is_previewed_where_changes_are_not_tracked(workspace: Workspace) -> None:
+@pytest.mark.parametrize("command", ["project deploy preview --json --manifest", "project retrieve preview"])
+def test_nothing_is_previewed_where_changes_are_not_tracked(workspace: Workspace, command: str) -> None:
     workspace.write("Previewed")
+    manifest = workspace.manifest("*")
 
-    done = workspace.sf("project deploy preview --json", "--manifest", workspace.manifest("*"))
+    done = workspace.sf(command, *([manifest] if command.endswith("--manifest") else []))
 
-    assert (done.code, done.reply.name) == (1, "NonSourceTrackedOrgError"), done
+    assert done.code == 1, done
+    assert "NonSourceTrackedOrgError" in done.out + done.err

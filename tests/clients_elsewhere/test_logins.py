@@ -44,7 +44,7 @@ def test_an_org_with_tls_is_used_if_its_certificate_is_trusted(tmp_path: Path) -
 def test_an_org_is_displayed_as_connected(sf: Sf) -> None:
     result = sf("org", "display", "--target-org", "desk", "--json").reply.result
 
-    assert (result.connectedStatus, result.apiVersion, result.alias) == ("Connected", "67.0", "desk")
+    assert (result.connectedStatus, result.apiVersion, result.alias) == ("Connected", "68.0", "desk")
 
 
 def test_an_org_is_listed_as_connected_and_no_dev_hub(sf: Sf) -> None:

@@ -29,7 +29,7 @@ _PROJECT = {
     "sfdcLoginUrl": "https://login.salesforce.com",
 }
 # These go on where they began; or the target has another flag.
-_WITHOUT_TARGET = ("project deploy resume", "project generate manifest")
+_WITHOUT_TARGET = ("project deploy resume", "project generate manifest", "project convert source")
 
 
 def new_name(word: str) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from agent_script.scripts import EVERYTHING
+from evalmeta.agent_script.parser import parse_script
 from evalmeta.engine.references import TooManyMatches, resolve
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.definitions import definition_of
@@ -130,6 +132,10 @@ def _read_spec(data: bytes) -> None:
         read_testspec(write_testspec(definition).content, label="s")
 
 
+def _read_script(data: bytes) -> None:
+    parse_script(data.decode("utf-8", "replace"))
+
+
 def _read_payload(data: bytes) -> None:
     for is_raw in (False, True):
         with suppress(EvalmetaError):
@@ -194,7 +200,7 @@ _REPLIES = (
     soap.write_results("deploy", [AsyncResult(done=False, id="0Af")]),
     soap.write_results("checkDeployStatus", [_DEPLOYED]),
     soap.write_results("listMetadata", [_FILE, _FILE]),
-    soap.write_results("describeMetadata", [DescribeResult((MetadataObject("ts", "t", "T"),))]),
+    soap.write_results("describeMetadata", [DescribeResult((MetadataObject("ts", "T", "t"),))]),
     soap.write_results(
         "checkRetrieveStatus",
         [RetrieveResult("09S", "Succeeded", done=True, success=True, file_properties=(_FILE,), zip_file=_ZIP)],
@@ -298,9 +304,31 @@ _TABLE_WORDS = (
     b"[" * 2_000,
 )
 
+_SCRIPT_WORDS = (
+    *(b"{!", b"}", b"(", b")", b"[", b"{", b'"', b"'", b"|", b"->", b"...", b"@", b".", b",", b"=", b"==", b":", b"- "),
+    *(
+        b"#",
+        b"\\",
+        b"if ",
+        b"else ",
+        b"else:",
+        b"elif ",
+        b"not ",
+        b"is ",
+        b"run ",
+        b"set ",
+        b"with ",
+        b"to ",
+        b"collect ",
+    ),
+    *(b"transition to ", b"available when ", b"\n", b"\n  ", b"\n" + b" " * 40, b"\t", b"\r", b"\x00", b"\xff"),
+    *(b"1" * 5_000, b"(" * 5_000, b"a." * 5_000, b"{!" * 2_000, b"not " * 2_000, b"\n(" * 500),
+    *(b"if a:\n" * 500, b"else if a:\n" * 500),
+)
 _XML = re.compile(rb"<[^<>]*>|[^<>]+")
 _JSON_VALUES = re.compile(rb'(?<=[:,\[])(?:"(?:[^"\\]|\\.)*"|[\w.+-]+)(?=[,}\]])')
 _YAML = re.compile(rb"\n *|[^\n:]+|:")
+_SCRIPT = re.compile(rb"\n *|[\w.@]+|[^\w\n]")
 _TABLE = re.compile(rb'[^",;\n]+|.|\n')
 _PATH = re.compile(rb"'[^']*'|\w+|.")
 _BYTES = re.compile(rb"PK..|.", re.DOTALL)
@@ -341,6 +369,7 @@ TARGETS = {
     "reference": _target(_follow_reference, _REFERENCES, _PATH_WORDS, _PATH),
     "results": _target(_read_results, _RESULTS, _JSON_WORDS, _JSON_VALUES),
     "test spec": _target(_read_spec, _SPECS, _YAML_WORDS, _YAML),
+    "Agent Script": _target(_read_script, (EVERYTHING.encode(),), _SCRIPT_WORDS, _SCRIPT),
     "run-eval": _target(_read_payload, _PAYLOADS, _JSON_WORDS, _JSON_VALUES),
     "table": _target(_read_table, _TABLES, _TABLE_WORDS, _TABLE),
     "run request": _target(_read_request, _REQUESTS, _JSON_WORDS, _JSON_VALUES),

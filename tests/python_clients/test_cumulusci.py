@@ -62,7 +62,7 @@ def test_cumulusci_says_why_components_are_refused(said: dict[str, Any]) -> None
 def test_cumulusci_lists_components_and_types(said: dict[str, Any]) -> None:
     [orders] = said["list"]
     assert (orders["fullName"], orders["fileName"]) == ("Orders", xml_of("Orders"))
-    assert {KIND.name, "AiAgentScorerDefinition", "AiTestingDefinition"} == set(said["types"])
+    assert {KIND.name, "AiAgentScorerDefinition", "AiAuthoringBundle", "AiTestingDefinition"} == set(said["types"])
     assert said["apex"].startswith("sf:INVALID_TYPE: INVALID_TYPE: Unknown type:ApexClass")
 
 

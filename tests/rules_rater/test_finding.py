@@ -9,6 +9,7 @@ from evalmeta.rules_rater.decisions import rate
 from rules_rater.restatements import FRAMES, Restated, restated_facts
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(restated_facts(), st.sampled_from(FRAMES))
 def test_a_replaced_fact_fails_whatever_the_question_says(fact: Restated, frame: tuple[str, str]) -> None:
@@ -20,6 +21,7 @@ def test_a_replaced_fact_fails_whatever_the_question_says(fact: Restated, frame:
         assert rating.verdict is Verdict.FAILURE, (expected, actual, rating.explanation)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(restated_facts(), st.sampled_from(FRAMES), st.data())
 def test_a_fact_in_another_notation_never_fails(fact: Restated, frame: tuple[str, str], data: st.DataObject) -> None:
