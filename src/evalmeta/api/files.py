@@ -31,7 +31,6 @@ from evalmeta.package.folders import (
 from evalmeta.package.project import Project, find_project, version_in_force
 from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements
 from evalmeta.validation.rules import RulePolicy, rule_policy
-from evalmeta.validation.script_rules import check_script
 from evalmeta.validation.validator import (
     CheckedFile,
     check_component,
@@ -324,6 +323,8 @@ def _check_file(path: Path, in_force: Callable[[Path], _InForce], columns: Mappi
         return CheckedFile(tuple(_check_manifest(path)))
     policy = in_force(path.parent).policy
     if path.suffix == SCRIPT_SUFFIX:
+        from evalmeta.validation.script_rules import check_script
+
         return CheckedFile(tuple(check_script(bytes_of(path), label=shown(path), severity_of=policy.severity)))
     from evalmeta.api import discovery
 

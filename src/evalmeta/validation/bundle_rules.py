@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evalmeta.errors import InvalidMetadata
 from evalmeta.model.problem import Location, Problem
 from evalmeta.validation.rule import ERROR, WARNING, RuleTable, rule
-from evalmeta.validation.script_rules import check_script
 from evalmeta.xmlio.reader import NAMESPACE
 from evalmeta.xmlio.structure import check_structure, read_rooted
 
@@ -50,6 +49,8 @@ def check_bundle(bundle: Bundle, *, label: str, severity_of: Callable[[Rule], Se
     ]
     content, metadata = bundle.type.bundle_files(bundle.full_name)
     if content in bundle.files:
+        from evalmeta.validation.script_rules import check_script
+
         problems += check_script(bundle.files[content], label=_path(label, content), severity_of=severity_of)
     if metadata in bundle.files:
         problems += _structure_problems(bundle.type, bundle.files[metadata], label=_path(label, metadata))
