@@ -111,3 +111,10 @@ def test_a_command_loads_only_the_libraries_that_it_needs(tmp_path: Path, words:
     loaded = loaded_by(COMMAND, *words.split(), folder=tmp_path)
 
     assert loaded & (LIBRARIES | STANDARD | WAITING | ROOMS | {"evalmeta.org", "evalmeta.model.jsonpath"}) <= needed
+
+
+def test_a_program_that_asks_an_org_does_not_load_the_command_line_of_httpx(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "evalmeta", "org", "list"]
+    loaded = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True).stderr
+    assert "httpx" in loaded
+    assert "pygments" not in loaded

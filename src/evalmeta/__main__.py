@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def main() -> None:
     """Run the program; exit quietly on Ctrl-C, even while it is still loading."""
+    # httpx also loads its command line, with rich and pygments, unless it cannot be imported: 40 % of loading httpx.
+    sys.modules["httpx._main"] = cast("ModuleType", None)
     try:
         # Ctrl-C may come while modules are loading.
         from evalmeta.cli.signals import catch_signals, ignore_signals
