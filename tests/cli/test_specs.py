@@ -300,6 +300,13 @@ def test_an_empty_spec_is_reported_without_options_that_were_not_used(evalmeta: 
     assert "2:12 error a test spec has no test cases" in done.err
 
 
+def test_an_empty_spec_says_so_beside_its_other_faults(evalmeta: Program, folder: Path) -> None:
+    (folder / "empty.yaml").write_text("name: A\nsubjectName: Desk\ntestCases:\n")
+    done = evalmeta("validate", "empty.yaml")
+    assert (done.code, "needs 'subjectType'" in done.out) == (1, True)
+    assert "3:11 error a test spec has no test cases" in done.out
+
+
 def test_a_tag_selects_test_cases_of_specs_and_lists_of_the_settings(evalmeta: Program, folder: Path) -> None:
     call = ("run", "all.yaml", "tests", "--agent", "agents:answer", "--dry-run", "--json", "--tag")
 
