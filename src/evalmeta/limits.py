@@ -63,6 +63,15 @@ MAX_SCRIPT_DEPTH: Final = 50
 MAX_SCRIPT_OPERATORS: Final = 250
 # What an agent in Agent Script may do in one turn: choices of its model, calls of actions, and transitions.
 MAX_TURN_STEPS: Final = 100
+# Previews of agents in Agent Script that a served org keeps in memory; one that was not used for a minute makes room
+# for another. A session ends after half an hour without a message, and keeps the plans of its last turns.
+MAX_PREVIEWS: Final = 200
+PREVIEW_ROOM_SECONDS: Final = 60.0
+PREVIEW_IDLE_SECONDS: Final = 1800.0
+PREVIEW_TURN_SECONDS: Final = 300.0
+MAX_PREVIEW_PLANS: Final = 50
+# A request for a session has a script, what was compiled from it, and context variables.
+MAX_PREVIEW_BYTES: Final = 4 * MAX_SCRIPT_BYTES
 # Lines over which the brackets of one expression may reach.
 MAX_SCRIPT_BRACKET_LINES: Final = 100
 # One row of an evaluation set in JSON Lines: a trace with many spans has several MB.

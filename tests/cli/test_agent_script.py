@@ -61,7 +61,7 @@ def test_without_a_model_the_run_is_refused_with_the_lines_to_add(project: Path,
     (project / "rules/Bike_Shop.yaml").unlink()
     run = evalmeta("run", "shop.yaml")
     assert run.code == 2
-    assert "the agent Bike_Shop is in the project, but no model chooses its steps" in run.err
+    assert "the agent Bike_Shop has no model and no rules, which choose its steps" in run.err
     assert "[subjects.Bike_Shop]\n" in run.err
     assert "rules/Bike_Shop.yaml" in run.err
 

@@ -50,6 +50,7 @@ __all__ = [
     "numbers",
     "opened",
     "opened_of",
+    "opened_with",
     "package",
     "snapshot",
     "start_run",
@@ -99,6 +100,13 @@ def opened(folder: Path, *, launch: Callable[[str], None] = lambda _: None) -> I
     """Open a new org in a folder."""
     with _opened(folder / "state", folder, Settings, launch) as org:
         yield org
+
+
+@contextmanager
+def opened_with(folder: Path, settings: Callable[[], Settings], *, is_served: bool = False) -> Iterator[Organization]:
+    """Open a new org in a folder with these settings, as it is when it is served."""
+    with _opened(folder / "state", folder, settings, lambda _: None) as org:
+        yield replace(org, is_served=is_served)
 
 
 @contextmanager

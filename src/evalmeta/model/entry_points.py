@@ -71,6 +71,7 @@ ENTRY_POINTS: Final[Mapping[str, Mapping[str, str]]] = {
     "handlers": {
         "org-clients": "evalmeta.org_clients.handlers:HANDLERS",
         "run-eval": "evalmeta.systems.run_eval.handler:HANDLERS",
+        "agent-script": "evalmeta.systems.agent_script.handler:HANDLERS",
     },
 }
 

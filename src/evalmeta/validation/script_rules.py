@@ -64,10 +64,17 @@ def check_script(data: bytes, *, label: str, severity_of: Callable[[Rule], Sever
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return [Problem("script-syntax", ERROR, Location(label, line), "the script is not UTF-8", "Save it as UTF-8.")]
+    return read_script(text, label=label, severity_of=severity_of)[1]
+
+
+def read_script(
+    text: str, *, label: str, severity_of: Callable[[Rule], Severity | None]
+) -> tuple[Script, list[Problem]]:
+    """Return a script and its problems: those of its syntax, or else those of the rules."""
     script, unread = parse_script(text)
     if unread:
-        return syntax_problems(unread, label)
-    return rule_problems(script, label=label, severity_of=severity_of)
+        return script, syntax_problems(unread, label)
+    return script, rule_problems(script, label=label, severity_of=severity_of)
 
 
 def rule_problems(script: Script, *, label: str, severity_of: Callable[[Rule], Severity | None]) -> list[Problem]:

@@ -23,6 +23,7 @@ from evalmeta.errors import (
 )
 from evalmeta.model.registry import NEWEST_API_VERSION, OLDEST_API_VERSION, ApiVersion
 from evalmeta.org.organization import ORG_ID, Organization
+from evalmeta.protocol.agent_preview import AGENT_API, write_error
 from evalmeta.protocol.oauth import ENGINE
 from evalmeta.protocol.soap import write_fault
 
@@ -98,7 +99,7 @@ async def respond(
             # Only the people who serve the org can mend this.
             _LOG.warning("%s %s refused: %s", request.method, request.url.path, error)
         code = code_of(error, otherwise="JSON_PARSER_ERROR")
-        reply = json_reply([{"message": message_of(error, org), "errorCode": code}], status=_status(error, code))
+        reply = fault_reply(request.url.path, code, message_of(error, org), status=_status(error, code))
         if isinstance(error, StoreUnreachable):
             # Clients then ask for more than three minutes, while a run keeps its results on this machine.
             reply.headers["Retry-After"] = str(limits.UNREACHABLE_SECONDS)
@@ -190,9 +191,11 @@ def message_of(error: EvalmetaError, org: Organization) -> str:
 
 
 def fault_reply(path: str, code: str, message: str, *, status: int) -> Response:
-    """Return the error reply for a path: a SOAP fault, or Salesforce's list of errors over REST."""
+    """Return the error reply for a path: a SOAP fault, an error of the Agent API, or Salesforce's list of errors."""
     if "/services/Soap/" in path:
         return Response(write_fault(code, message), status_code=status, media_type="text/xml;charset=UTF-8")
+    if path.startswith(AGENT_API):
+        return json_reply(write_error(path.removeprefix(AGENT_API), message, status=status), status=status)
     return json_reply([{"message": message, "errorCode": code}], status=status)
 
 

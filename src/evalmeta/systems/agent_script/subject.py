@@ -60,12 +60,6 @@ class AgentScriptSubject(SubjectSettings):
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject that carries out the script; raise SettingsError if it, or what it needs, cannot be used."""
-        from evalmeta.engine.interfaces import SimpleSubject
-        from evalmeta.engine.subjects.calls import Calls
-        from evalmeta.engine.subjects.replay import read_recordings
-        from evalmeta.systems.agent_script.conversation import Agent, Conversation
-        from evalmeta.systems.agent_script.doubles import Doubles
-
         path = script_of(root, self.bundle)
         if path is None:
             raise SettingsError(
@@ -73,7 +67,16 @@ class AgentScriptSubject(SubjectSettings):
                 actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
             )
         label = _label(path, root)
-        script = _read_script(path, label, root)
+        return self.bind_script(_read_script(path, label, root), label, root=root)
+
+    def bind_script(self, script: Script, label: str, *, root: Path) -> Subject:
+        """Return a subject that carries out a script of any origin as these settings say; raise like `bind`."""
+        from evalmeta.engine.interfaces import SimpleSubject
+        from evalmeta.engine.subjects.calls import Calls
+        from evalmeta.engine.subjects.replay import read_recordings
+        from evalmeta.systems.agent_script.conversation import Agent, Conversation
+        from evalmeta.systems.agent_script.doubles import Doubles
+
         if script.start is None:
             raise SettingsError(f"{label} has no start_agent", actions=["Add a block `start_agent NAME:`."])
         calls = Calls(root)
@@ -194,19 +197,14 @@ def _label(path: Path, root: Path) -> str:
 
 def _read_script(path: Path, label: str, root: Path) -> Script:
     """Read a script; raise SettingsError with the first error that `evalmeta validate` reports about it."""
-    from evalmeta.agent_script.parser import parse_script
     from evalmeta.package.files import read_text
     from evalmeta.package.project import find_project
     from evalmeta.validation.rules import rule_policy
-    from evalmeta.validation.script_rules import rule_problems, syntax_problems
+    from evalmeta.validation.script_rules import read_script
 
-    script, unread = parse_script(read_text(path, raises=SettingsError, max_bytes=limits.MAX_SCRIPT_BYTES))
-    problems = syntax_problems(unread, label)
-    if not problems:
-        severity_of = rule_policy(find_project(root).declared).severity
-        found = rule_problems(script, label=label, severity_of=severity_of)
-        problems = [problem for problem in found if problem.is_error]
-    if problems:
+    text = read_text(path, raises=SettingsError, max_bytes=limits.MAX_SCRIPT_BYTES)
+    script, found = read_script(text, label=label, severity_of=rule_policy(find_project(root).declared).severity)
+    if problems := [problem for problem in found if problem.is_error]:
         raise SettingsError(f"{problems[0].location}: {problems[0].message}", problems=problems)
     return script
 
@@ -223,16 +221,20 @@ def _function(root: Path, target: str) -> Function:
     return function
 
 
-def _no_model(bundle: str) -> SettingsError:
-    lines = (
-        f'[subjects.{bundle}]\nadapter = "agent_script"\nbundle = "{bundle}"\nmodel = "gpt-4.1-mini"\n'
+def model_lines(bundle: str, table: str) -> str:
+    """Return the lines of a table that lets a model choose the steps of an agent."""
+    return (
+        f'[subjects.{table}]\nadapter = "agent_script"\nbundle = "{bundle}"\nmodel = "gpt-4.1-mini"\n'
         'url = "https://api.openai.com/v1"\napi_key_env = "OPENAI_API_KEY"'
     )
+
+
+def _no_model(bundle: str) -> SettingsError:
     rules = "rules:\n  - answer: Hello!"
     return SettingsError(
-        f"the agent {bundle} is in the project, but no model chooses its steps",
+        f"the agent {bundle} has no model and no rules, which choose its steps",
         actions=[
-            f"Add these lines to evalmeta.toml, with your model and key:\n\n{lines}",
+            f"Add these lines to evalmeta.toml, with your model and key:\n\n{model_lines(bundle, bundle)}",
             f"Or write rules instead of a model to {RULES}/{bundle}.yaml:\n\n{rules}",
         ],
     )
