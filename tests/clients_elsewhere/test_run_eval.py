@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clients_elsewhere.node import Sf
-from clients_elsewhere.orgs import served_org
-from clients_elsewhere.tunnel import tunnel_to
-from org.certificates import make_certificate
+from clients_elsewhere.tunnel import org_behind_tunnel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
     from clients_elsewhere.node import Outcome
 
-API = "api.salesforce.com"
 SPEC = """\
 name: Desk_Test
 subjectType: AGENT
@@ -87,13 +84,8 @@ class RunEval:
 @pytest.fixture(scope="module")
 def run_eval(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunEval]:
     folder = tmp_path_factory.mktemp("run-eval")
-    made = make_certificate(folder / "tls", host=API)
-    certificate, key = made.certfile, made.keyfile
-    options = ("--certfile", str(certificate), "--keyfile", str(key), "--allow-host", API)
-    with served_org(folder / "project", *options) as org, tunnel_to(int(org.url.rpartition(":")[2])) as proxy:
-        sf = Sf(folder, org)
-        env = {"SF_ORG_INSTANCE_URL": org.url, "https_proxy": proxy, "NODE_EXTRA_CA_CERTS": str(certificate)}
-        yield RunEval(sf, folder, env)
+    with org_behind_tunnel(folder) as tunnelled:
+        yield RunEval(Sf(folder, tunnelled.org), folder, tunnelled.env)
 
 
 def test_a_test_spec_is_run(run_eval: RunEval) -> None:
