@@ -299,6 +299,11 @@ def test_an_unknown_case_is_refused_with_a_suggestion_to_list_cases(evalmeta: Pr
     (folder / "set.json").write_text(SET)
     label = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "greetings", "--wait")
     assert (label.code, "Did you mean 'greeting'?" in label.err) == (2, True)
+    of_file = evalmeta("test", "run", "set.json:greetings", *SUBJECT, "--wait")
+    assert "no case of set.json has the label 'greetings'" in of_file.err
+    assert "Did you mean 'greeting'?" in of_file.err
+    line = evalmeta("test", "run", "set.json:2", *SUBJECT, "--wait")
+    assert (line.code, "Choose cases by their number, not by their line: --case 2" in line.err) == (2, True)
     number = evalmeta("test", "run", "set.json", *SUBJECT, "--case", "9", "--wait")
     assert "evalmeta test run set.json --agent desk:answer --dry-run" in number.err
 

@@ -91,7 +91,7 @@ def test_cases_that_broke_are_listed_with_cause_fault_and_commit(
     assert re.match(r"2 cases broke since (?:today|yesterday) \d\d:\d\d\n", shown.out)
     assert "agent 2, infrastructure 0, judge 0, test 0" in shown.out
     assert 'agent: contains "Friday": the answer does not contain "Friday"' in shown.out
-    assert re.search(r'orders.yaml 1-2\n +first in [0-9a-f]{7} "Deliver later"\n', shown.out)
+    assert re.search(r'orders.yaml cases 1-2\n +first in [0-9a-f]{7} "Deliver later"\n', shown.out)
 
 
 @pytest.mark.parametrize("place", [1, 2])
@@ -231,7 +231,7 @@ def test_a_new_case_without_a_judgement_does_not_vanish(
     assert (found["newFailures"], [case["testNumber"] for case in found["firstNewFailures"]]) == (1, [7])
     shown = evalmeta("changes").out
     assert re.match(r"No case broke since \w+ \d\d:\d\d; 1 new case does not pass\n", shown)
-    assert "1 new case not passing: orders.yaml 7" in shown
+    assert "1 new case not passing: orders.yaml case 7" in shown
     run()
     assert changes(evalmeta, "--since", "previous", code=0)["stillFailing"] == 1
 

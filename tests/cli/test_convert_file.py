@@ -35,6 +35,15 @@ def test_a_spec_becomes_a_definition_and_comes_back(evalmeta: Program, folder: P
     assert evalmeta("convert", "again.yaml", "--to", "definition").out == (folder / "d.xml").read_text()
 
 
+@pytest.mark.parametrize("name", ["made/", "."])
+def test_a_folder_is_not_a_file_to_write(evalmeta: Program, folder: Path, name: str) -> None:
+    done = evalmeta("convert", "spec.yaml", "--to", "definition", "-o", name)
+
+    assert (done.code, done.out) == (2, "")
+    assert "is a folder; add the name of the file" in done.err or "is a directory" in done.err
+    assert not (folder / "made").exists()
+
+
 def test_a_table_becomes_a_definition_and_comes_back(evalmeta: Program) -> None:
     evalmeta("convert", "table.csv", "--to", "definition", "-o", "d.xml", "--subject-name", "Desk")
     back = evalmeta("convert", "file", "d.xml", "--to", "csv", "--strict")

@@ -141,7 +141,7 @@ def test_a_judge_without_a_price_is_unknown_and_its_tokens_are_shown(evalmeta: P
     settings.write_text(settings.read_text().replace(JUDGE_PRICE, ""))
     done = evalmeta("test", "run", "t.yaml", "--wait")
 
-    line = "cost of the rater (judge-1): unknown, 2 judgements without a price; 1,400 tokens in, 180 out"
+    line = "cost of the rater (judge-1): unknown, 2 requests without a price; 1,400 tokens in, 180 out"
     assert line in done.out
 
 
@@ -264,7 +264,7 @@ def test_an_estimate_with_unknown_parts_says_at_least(evalmeta: Program, folder:
     evalmeta("test", "run", "t.yaml", "--wait")
     out = evalmeta("test", "run", "t.yaml", "u.yaml", "--estimate").out
 
-    assert "cost of the rater (judge-1): unknown, 2 judgements without a price" in out
+    assert "cost of the rater (judge-1): unknown, 2 requests without a price" in out
     assert "u.yaml: unknown for 2 case results" in out
     assert "Would cost at least about $0.004; for 4 case results not everything has a known price." in out
 

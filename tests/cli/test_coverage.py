@@ -173,7 +173,7 @@ def test_an_agent_that_is_not_there_is_an_error_that_names_the_nearest(evalmeta:
     assert refused.code == 2
     assert "there is no agent 'Dsk' in the project or in evalmeta.toml" in refused.err
     assert "Did you mean Desk?" in refused.err
-    assert "Agents in files: Desk." in evalmeta("coverage", "Xyz").err
+    assert "Name one of these agents: Desk." in evalmeta("coverage", "Xyz").err
 
 
 def test_an_agent_without_parts_is_an_error(desk: Path, evalmeta: Evalmeta) -> None:

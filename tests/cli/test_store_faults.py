@@ -156,7 +156,7 @@ def test_a_database_that_was_overwritten_stops_the_run(tmp_path: Path) -> None:
     assert (done.code, again.code) == (4, 4)
     for said in (done.err, again.err):
         assert "org.sqlite3 is not a valid database" in said
-        assert "Move org.sqlite3 away and deploy again" in said
+        assert "Move org.sqlite3, and org.sqlite3-wal if it exists, to another folder" in said
         assert "Traceback" not in said
 
 
@@ -285,7 +285,7 @@ def test_a_job_that_a_damaged_page_fails_says_what_to_do(tmp_path: Path) -> None
         job = org.jobs.get("deploy", job_id)
         reply = org.jobs.reply(job_id).decode()
     assert job.status == "Failed"
-    assert "Move org.sqlite3 away and deploy again; the definitions in the project stay as they are." in reply
+    assert "so deploy again. The files of the project stay as they are." in reply
 
 
 @pytest.mark.slow

@@ -72,8 +72,8 @@ def test_a_case_is_sent_and_scored() -> None:
 @pytest.mark.parametrize(
     ("utterance", "error"),
     [
-        ("Hi", "nothing answers\nAdd this row to rows.yaml:\n\n- Hi"),
-        ("sk-abcdefghijklmnop1234567890", "nothing answers\nAdd this row to rows.yaml:\n\n- [secret]"),
+        ("Hi", "nothing answers\n→ Add this row to rows.yaml:\n\n- Hi"),
+        ("sk-abcdefghijklmnop1234567890", "nothing answers\n→ Add this row to rows.yaml:\n\n- [secret]"),
         ("x" * 2_000, "nothing answers"),
     ],
 )

@@ -57,7 +57,7 @@ ROWS = (
 
 def test_a_sum_with_unknown_parts_says_at_least() -> None:
     assert list(cost_lines(ROWS)) == [
-        "cost of the agent (a): at least $1.00, 1 answer without a price; 200 tokens in, 20 out",
+        "cost of the agent (a): at least $1.00, 1 request without a price; 200 tokens in, 20 out",
         "cost of the rater (j): $0.25 (5 from the cache); 700 tokens in (100 of them cached), 90 out",
     ]
 
@@ -66,7 +66,7 @@ def test_what_has_no_price_is_unknown_and_never_0() -> None:
     rows = [Spent("agent", "a", replies=2, unknown=2, input=200, output=20)]
 
     assert list(cost_lines(rows)) == [
-        "cost of the agent (a): unknown, 2 answers without a price; 200 tokens in, 20 out"
+        "cost of the agent (a): unknown, 2 requests without a price; 200 tokens in, 20 out"
     ]
     assert costs_json(rows)["agent"] == {
         "usd": None,
@@ -89,7 +89,7 @@ def test_recorded_answers_do_not_make_the_cost_of_others_worth_a_line() -> None:
 
     assert list(cost_lines([silent, Spent("agent", reused=3)])) == []
     assert list(cost_lines([silent._replace(input=5), Spent("agent", reused=3)])) == [
-        "cost of the agent: unknown, 18 answers without a price (3 recorded); 5 tokens in, 0 out"
+        "cost of the agent: unknown, 18 requests without a price (3 recorded); 5 tokens in, 0 out"
     ]
 
 

@@ -210,7 +210,7 @@ def test_a_broken_database_is_reported_without_its_path(org: Organization) -> No
     response = rest(org, "GET", f"{RUNS}/4KB")
     status, code, text = rest_error(response)
     assert (status, code) == (500, "SERVER_UNAVAILABLE")
-    assert text.startswith("state/org.sqlite3 is not a valid database: no such table: run\nMove org.sqlite3 away")
+    assert text.startswith("state/org.sqlite3 is not a valid database: no such table: run\nMove org.sqlite3")
 
 
 def test_an_unexpected_error_shows_no_traceback(org: Organization) -> None:

@@ -51,11 +51,11 @@ def test_a_missing_file_is_an_error(file: Path) -> None:
 
 
 def test_invalid_toml_is_reported_with_line_and_column(file: Path) -> None:
-    assert refusal(file, "[run]\nconcurrency = = 4\n") == "evalmeta.toml:2:15: is not valid TOML: Invalid value."
+    assert refusal(file, "[run]\nconcurrency = = 4\n") == "evalmeta.toml:2:15: this is not valid TOML: Invalid value."
 
 
 def test_truncated_toml_is_reported_with_its_last_line(file: Path) -> None:
-    assert refusal(file, "[run]\nx = ").startswith("evalmeta.toml:2: is not valid TOML")
+    assert refusal(file, "[run]\nx = ").startswith("evalmeta.toml:2: this is not valid TOML")
 
 
 def test_excessive_nesting_is_an_error(file: Path) -> None:

@@ -61,5 +61,6 @@ def test_one_reason_is_shown_as_it_is_and_frequent_causes_come_first() -> None:
 def test_a_reason_is_the_error_or_the_first_result_that_did_not_pass() -> None:
     case = failed(1, "late").result
     assert reason_of(case._replace(error="no\nanswer")) == "no answer"
+    assert reason_of(case._replace(error="no answer\n→ Add this row:\n- a\n→ Or this")) == "no answer"
     assert reason_of(case._replace(results=())) == "the case has no expectations"
     assert masked("late", case) == "late"

@@ -65,7 +65,9 @@ def test_a_long_path_is_shown_once() -> None:
     lines = render([report]).splitlines()
 
     assert [line for line in lines if path in line] == [path]
-    assert [line.split()[:2] for line in lines if line.startswith("FAILED Returns_Desk:")]
+    # `Returns_Desk:7` would name case 7.
+    assert [line for line in lines if line.startswith("FAILED Returns_Desk line ")]
+    assert not [line for line in lines if "Returns_Desk:" in line.partition("  case ")[0] and "case" in line]
     # A case of another file keeps its path.
     number = next(case.number for case in report.run.cases if case.verdict is Verdict.FAILURE)
     assert f"other.yaml:{make.LINES[number]}" in render([replace(report, files={number: "other.yaml"})])

@@ -149,7 +149,7 @@ def test_a_file_that_is_not_a_database_is_corrupt(folder: Path) -> None:
     (folder / FILE).write_bytes(b"not a database at all, " * 100)
     with pytest.raises(StoreCorrupt, match=r"org\.sqlite3 is not a valid database") as raised:
         open_database(folder)
-    assert "Move org.sqlite3 away" in raised.value.actions[0]
+    assert "Move org.sqlite3, and org.sqlite3-wal if it exists" in raised.value.actions[0]
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE theirs (a)", "PRAGMA application_id = 7"])

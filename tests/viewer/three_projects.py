@@ -159,12 +159,12 @@ SHOP: Final = ExampleProject(
         ),
     },
     (
-        Broken("Track_Parcel", "agent", "tests/orders.yaml 1-4", TOOL_REMOVED),
-        Broken("does not answer", "judge: judge failed", "tests/policy.yaml 1-2", "since"),
-        Broken("JSONDecodeError", "infrastructure: agent crash", "tests/orders.yaml 5", TOOL_REMOVED),
-        Broken("Thursday", "test: expectation changed", "tests/refunds.yaml 1", TOOL_REMOVED),
+        Broken("Track_Parcel", "agent", "tests/orders.yaml cases 1-4", TOOL_REMOVED),
+        Broken("does not answer", "judge: judge failed", "tests/policy.yaml cases 1-2", "since"),
+        Broken("JSONDecodeError", "infrastructure: agent crash", "tests/orders.yaml case 5", TOOL_REMOVED),
+        Broken("Thursday", "test: expectation changed", "tests/refunds.yaml case 1", TOOL_REMOVED),
     ),
-    "tests/stock.yaml 2",
+    "tests/stock.yaml case 2",
     "Track_Parcel missing",
 )
 

@@ -74,9 +74,10 @@ def find_inventory(project: Project, agent: str, known: Sequence[str]) -> Invent
     else:
         settings = agent_settings(project.settings.subjects, agent, root=project.root)
         if settings is None:
-            near = nearest_word(agent, [*known, *project.settings.subjects])
+            names = list(dict.fromkeys([*known, *project.settings.subjects]))
+            near = nearest_word(agent, names)
             actions = [f"Did you mean {near}?"] if near else []
-            actions += [f"Agents in files: {and_more(known, _SHOWN_AGENTS)}."] if known and not near else []
+            actions += [f"Name one of these agents: {and_more(names, _SHOWN_AGENTS)}."] if names and not near else []
             raise NotFound(f"there is no agent {agent!r} in the project or in evalmeta.toml", actions=actions)
         if not settings.is_described:
             raise NotFound(

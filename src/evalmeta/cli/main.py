@@ -34,8 +34,8 @@ _COMMANDS: Final = {
     "completion": ("init:completion", "Print the script that completes evalmeta's commands in your shell."),
     "convert": ("convert:convert", "Convert a project between source and metadata format, or a file between formats."),
     "coverage": ("coverage:coverage", "Show which topics, actions, transitions and guards of an agent no test covers."),
-    "deploy": ("deploy:deploy", "Check definitions and deploy them to the org: all of them, or none."),
-    "diff": ("retrieve:diff", "Show how definitions differ between the project and the org."),
+    "deploy": ("deploy:deploy", "Check components and deploy them to the org: all of them, or none."),
+    "diff": ("retrieve:diff", "Show how components differ between the project and the org."),
     "doctor": ("init:doctor", "Check Python, settings, tests, agents, raters, the store and the org."),
     "format": ("convert:format_", "Format definitions and manifests as an org writes them."),
     "generate": ("convert:generate", "Write test specs, and their JSON Schema for editors."),
@@ -44,14 +44,14 @@ _COMMANDS: Final = {
     "org": ("org:org", "Log in to orgs and choose one, or serve the project's own org."),
     "package": ("packages:package", "Build packages for the Metadata API."),
     "rater": ("rater:rater", "Show the prompts of the LLM rater, and measure how well raters judge."),
-    "retrieve": ("retrieve:retrieve", "Retrieve definitions from the org into the project."),
+    "retrieve": ("retrieve:retrieve", "Retrieve components from the org into the project."),
     "rule": ("validate:rule", "Explain a validation rule, or list all rules."),
     "run": ("run:run", "Run the tests in files and folders, and show their results."),
     "status": ("retrieve:status", "List what changed in the project or in the org since the last deploy or retrieve."),
     "store": ("store:store", "Bring the store of the runs up to date, check it, or copy it to another."),
     "test": ("agent_test:test", "Run agent tests and show their results."),
     "trace": ("trace:trace", "Read traces of OpenTelemetry: what an agent was asked, did and answered."),
-    "validate": ("validate:validate", "Check definitions and manifests without an org."),
+    "validate": ("validate:validate", "Check components, tests and manifests without an org."),
     "view": ("view:view", "Look at tests, runs, cases, comparisons and trends in a browser."),
 }
 
@@ -107,9 +107,9 @@ def cli() -> None:
     In a Salesforce DX project, tests can also be metadata that is deployed to an org:
 
     \b
-    evalmeta deploy            send the definitions to the org
+    evalmeta deploy            send the definitions and agents to the org
     evalmeta test run --wait   run them there, and show their results
-    evalmeta retrieve          write the org's definitions into the project
+    evalmeta retrieve          write those of the org into the project
 
     Commands work on the project that contains the current folder. By default, the org is
     embedded in the project (.evalmeta/).

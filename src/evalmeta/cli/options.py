@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from functools import wraps
 from pathlib import Path
@@ -28,8 +29,21 @@ Decorator: TypeAlias = "Callable[[Command], Command]"
 
 _AGE: Final = re.compile(r"(\d{1,6})([dwh])")
 _AGE_SECONDS: Final = {"d": 24 * 3600.0, "w": 7 * 24 * 3600.0, "h": 3600.0}
+
+
+class _FilePath(click.Path):
+    """The path of a file; one that ends with a slash names a folder, although it may not exist."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if os.fspath(value).endswith(("/", os.sep)):
+            self.fail(f"{os.fspath(value)!r} is a folder; add the name of the file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 PATH: Final = click.Path(path_type=Path)
-FILE: Final = click.Path(path_type=Path, dir_okay=False)
+FILE: Final = _FilePath(path_type=Path, dir_okay=False)
 FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 
 

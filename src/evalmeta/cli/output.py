@@ -9,6 +9,7 @@ import errno
 import os
 import sys
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Final, TextIO
 
 import click
@@ -234,7 +235,7 @@ def print_error(error: EvalmetaError, *, as_json: bool) -> None:
     if actions := [action for action in error.actions if action not in hints]:
         click.echo("\nTry this:", err=True)
         for action in actions:
-            click.echo("  " + escape_commands(redacted(completed(action))).replace("\n", "\n  "), err=True)
+            click.echo(indent(escape_commands(redacted(completed(action))), "  "), err=True)
 
 
 def _report_usage_error(error: click.ClickException, *, as_json: bool) -> int:

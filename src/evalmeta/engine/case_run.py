@@ -23,7 +23,7 @@ from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUn
 from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.redaction import error_text, hide_secrets
-from evalmeta.model.run import CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
+from evalmeta.model.run import WAY_OUT, CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
 from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
@@ -403,7 +403,7 @@ class _Attempt:
 def _with_actions(text: str, error: BaseException) -> str:
     """Return the text of an error, and what the user can do about it if that fits in whole."""
     actions = error.actions if isinstance(error, SubjectError) else ()
-    whole = "\n".join((text, *(hide_secrets(str(action)) for action in actions)))
+    whole = WAY_OUT.join((text, *(hide_secrets(str(action)) for action in actions)))
     return whole if len(whole) <= limits.MAX_ERROR_CHARS else text
 
 

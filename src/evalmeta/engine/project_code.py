@@ -131,12 +131,13 @@ def _import_failed(root: Path, name: str, called: str, error: BaseException) -> 
             ),
         )
     if isinstance(error, SyntaxError) and error.filename:
-        line = f"{error.filename}:{error.lineno}: "
+        # Its text repeats the line.
+        line, text = f"{error.filename}:{error.lineno}: ", error.msg
     else:
         place = innermost_line(error, root.resolve())
-        line = f"{place[0]}:{place[1]}: " if place else ""
+        line, text = f"{place[0]}:{place[1]}: " if place else "", f"{error}"
     return SettingsError(
-        f"{called} cannot be imported: {line}{type(error).__name__}: {error}",
+        f"{called} cannot be imported: {line}{type(error).__name__}: {text}",
         actions=(f'Make `python -c "import {name}"` work in {root}.',),
     )
 

@@ -23,6 +23,10 @@ COST_LIMIT: Final = "cost limit"
 """How the error of a run begins that was cut because of what it cost."""
 UNKNOWN_COST: Final = "the cost limit cannot be kept"
 """How the error of a run begins that was stopped because no answer had a price."""
+WAY_OUT: Final = "\n→ "
+"""What separates what the user can do from the message in the error of a case, and one way out from the next."""
+TO_REVIEW: Final = "the case is marked for review"
+"""How the explanation of a result begins that is undecided until a person has reviewed its case."""
 NEEDS_MODEL: Final = "only an LLM rater can "
 """How the explanation of an undecided result begins if only a language model can judge it, and the run has none."""
 
@@ -210,6 +214,11 @@ class CaseResult(NamedTuple):
     unanswered: GeneratedData | None = None
     origin: ErrorOrigin | None = None
     tags: tuple[str, ...] = ()
+
+    @property
+    def error_message(self) -> str:
+        """Return the error without what the user can do about it; empty if there is none."""
+        return (self.error or "").partition(WAY_OUT)[0]
 
     @property
     def is_quarantined(self) -> bool:

@@ -131,9 +131,8 @@ def cost_lines(rows: Sequence[Spent], *, of: str = "cost") -> Iterator[str]:
 
 
 def _cost_text(total: Spent) -> str:
-    """Return what a role cost, such as `at least $1.20, 3 answers without a price` or `$0.00 (40 from the cache)`."""
-    what = "answer" if total.role == "agent" else "judgement"
-    lacking = f"{total.unknown:,} {what}{'' if total.unknown == 1 else 's'} without a price"
+    """Return what a role cost, such as `at least $1.20, 3 requests without a price` or `$0.00 (40 from the cache)`."""
+    lacking = f"{total.unknown:,} request{'' if total.unknown == 1 else 's'} without a price"
     source = "recorded" if total.role == "agent" else "from the cache"
     reused = f" ({total.reused:,} {source})" if total.reused else ""
     if not total.unknown:

@@ -73,10 +73,10 @@ def _parse(path: Path, text: str) -> dict[str, object]:
         message = str(error)
         place = _PLACE.search(message)
         line, column = (int(place[1]), int(place[2])) if place else (text.count("\n") + 1, 0)
-        what = f"is not valid TOML: {_PLACE.sub('', message)}"
+        what = f"this is not valid TOML: {_PLACE.sub('', message)}"
         raise _refusal(path, [_problem_at(path, (line, column), what, "", code="settings-toml")]) from error
     except RecursionError as error:
-        raise SettingsError(f"{shown(path)}: is nested too deeply.") from error
+        raise SettingsError(f"{shown(path)} is nested too deeply") from error
 
 
 def _unknown_adapters(path: Path, text: str, table: Mapping[str, object]) -> Iterator[Problem]:

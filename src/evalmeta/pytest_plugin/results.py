@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from textwrap import indent
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, TypeVar, cast
 
 import pytest
@@ -440,7 +441,7 @@ def error_text(error: EvalmetaError) -> str:
     """Return an error's message with its actions, as commands print it."""
     if not error.actions:
         return str(error)
-    return "\n".join([str(error), "", "Try this:", *(f"  {part}" for part in "\n".join(error.actions).split("\n"))])
+    return "\n".join([str(error), "", "Try this:", indent("\n".join(error.actions), "  ")])
 
 
 def _evaluation_json(evaluation: EvaluationResults, verdict: str) -> JsonObject:

@@ -32,7 +32,7 @@ _REPEATED: Final = re.compile(rf"{_MASK}(?:[\s,;]*(?:and )?{_MASK})+")
 def reason_of(case: CaseResult) -> str:
     """Return on one line why a case does not pass: its error, or the first result that did not pass."""
     if case.error:
-        return one_line(case.error, chars=_CHARS)
+        return one_line(case.error_message, chars=_CHARS)
     result = next(iter(not_passed(case)), None)
     if result is None:
         return "another iteration did not pass" if case.results else "the case has no expectations"

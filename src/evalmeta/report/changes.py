@@ -105,11 +105,15 @@ def onset_text(cause: Cause, now: float) -> str:
 
 
 def cases_text(cases: Sequence[ChangedCase]) -> str:
-    """Return `tests/orders.yaml 1-4, tests/refunds.yaml 1`."""
+    """Return `tests/orders.yaml cases 1-4, tests/refunds.yaml case 1`."""
     numbers: dict[str, list[int]] = {}
     for case in cases:
         numbers.setdefault(case.test, []).append(case.comparison.number)
-    return and_more([f"{one_line(test)} {number_ranges(sorted(own))}" for test, own in numbers.items()], _SHOWN_TESTS)
+    named = [
+        f"{one_line(test)} {'case' if len(own) == 1 else 'cases'} {number_ranges(sorted(own))}"
+        for test, own in numbers.items()
+    ]
+    return and_more(named, _SHOWN_TESTS)
 
 
 def change_lines(changes: Changes, now: float) -> Iterator[StyledLine]:

@@ -169,7 +169,7 @@ def numbered_case(case: CaseResult, *, place: str = "") -> str:
 def why_not_passed(case: CaseResult, summary: Summary | None = None) -> str:
     """Return on one line why a case did not pass: the first reason, missed means first, and the number of others."""
     if case.error:
-        return one_line(case.error)
+        return one_line(case.error_message)
     missed = missed_averages(summary, case) if summary else ()
     reasons = [
         *_orgs_verdict(case),

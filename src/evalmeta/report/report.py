@@ -247,11 +247,14 @@ class Report:
         return self.file is not None and len(self.file) > _MOST_PATH_CHARS
 
     def place_in_list(self, case: CaseResult) -> str | None:
-        """Return the location of a case for lists of cases: with a long path, the name of the test and the line."""
+        """Return the location of a case for lists of cases: with a long path, the name of the test and the line.
+
+        `NAME:7` would be case 7 for `--case`.
+        """
         file, line = self.place_of(case.number)
         if not self.has_long_path or file != self.file:
             return self.location(case)
-        return f"{self.run.definition}:{line}" if line else self.run.definition
+        return f"{self.run.definition} line {line}" if line else self.run.definition
 
     def decision(self) -> str:
         """Return one line that says whether the run passed and why, or how far it is."""

@@ -407,5 +407,8 @@ def _lock_failure(folder: Path) -> str:
 def _corrupt(path: Path, reason: str) -> StoreCorrupt:
     return StoreCorrupt(
         f"{path} is not a valid database: {reason}",
-        actions=[f"Move {path.name} away and deploy again; the definitions in the project stay as they are."],
+        actions=[
+            f"Move {path.name}, and {path.name}-wal if it exists, to another folder; then a new store is created.",
+            "The new store has no runs and no components, so deploy again. The files of the project stay as they are.",
+        ],
     )

@@ -210,6 +210,14 @@ def test_a_run_that_lacks_what_the_agent_does_not_report_says_so(evalmeta: Progr
     assert "  Let the agent report what the undecided results lack, or correct the expectations" in done.out
 
 
+def test_cases_to_review_are_named_as_what_to_do(evalmeta: Program, folder: Path) -> None:
+    (folder / "orders.yaml").write_text(ROUTED + "    review: true\n")
+    (folder / "reporting.py").write_text(REPORTING)
+    done = evalmeta(*RUN[:3], "--agent", "reporting:answer", "--wait")
+    assert "  Review these test cases: correct what they expect, and remove review: true.\n" in done.out
+    assert "Let the agent report" not in done.out
+
+
 def test_progress_counts_cases_as_the_report_does(evalmeta: Program) -> None:
     done = evalmeta(*RUN, "--undecided", "fail")
     assert (done.code, "finished, 1 of 1 case, 1 not passed\n" in done.err) == (100, True)

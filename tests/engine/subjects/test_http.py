@@ -70,7 +70,7 @@ def test_the_request_is_made_of_a_template() -> None:
 def test_a_session_is_sent_back_until_the_endpoint_names_another() -> None:
     replies = [{"answer": "a", "id": "s1"}, {"answer": "b"}, {"answer": "c", "id": "s2"}]
     with replying_with(*map(says, replies)) as server:
-        subject = agent(server.url, request={"session": "{{session}}"}, session="$.id")
+        subject = agent(server.url, request={"q": "{{utterance}}", "session": "{{session}}"}, session="$.id")
         given = talk(subject, "1", "2", "3")
     assert [body["session"] for body in bodies(server)] == [None, "s1", "s1"]
     assert [each.session_id for each in given] == ["s1", "s1", "s2"]
@@ -234,6 +234,11 @@ def test_nonsense_makes_its_case_an_error_and_spoils_no_other() -> None:
         ({"request": {"a": ["{{utterence}}"]}}, "{{utterence}}", "Did you mean {{utterance}}?"),
         ({"request": {"a": "{{}}"}}, "{{}}", "Known: {{utterance}}"),
         ({"request": {"a": "{{context.}}"}}, "{{context.}}", "{{context.NAME}}"),
+        (
+            {"request": {"a": "{utterance}", "b": "{{session}}"}},
+            "every question is the same",
+            "Write {{utterance}} where",
+        ),
         ({"answer": "answer"}, "answer 'answer' is not a valid JSONPath", "$.reply.answer"),
         ({"topic": "$.topic.max()"}, "topic", "$.reply.topic"),
         ({"answer": ""}, "answer is empty", "$.answer"),

@@ -135,7 +135,7 @@ def _of_run(project: Project, database: Database, text: str, user: User | None) 
     ids = [run.id for run in runs_named(project, text)] if is_run_name(text) else [text]
     found = [run for run_id in ids if (run := find_listed(database, run_id, user=user))]
     if not found:
-        raise NotFound(f"run {text!r} cannot be found")
+        raise NotFound(f"run {text!r} cannot be found", actions=["List the runs: evalmeta test history"])
     chosen, suites = {run.id for run in found}, {run.suite for run in found if run.suite}
     start = max(run.started for run in found)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.org_targets import Target, address_of
 from evalmeta.api.runs.comparisons import find_run, load_runs
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.run_options import RunOptions
     from evalmeta.package.project import Project
+
+_NUMBERS: Final = re.compile(r"\d+(?:-\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +204,22 @@ def _in_files(chosen: CaseList, files: Sequence[FileTest]) -> Iterator[CaseList]
     if not files:
         raise UsageError(f"{chosen.label!r} is not a valid list of cases, such as 3, 1,4-7 or Order_Desk:3")
     if not found:
-        message = f"{chosen.label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
-        known = {case.label for file in files for case in file.evaluation.cases}
-        near = get_close_matches(chosen.label.rpartition(":")[2], known, n=1)
-        raise UsageError(message, actions=[f"Did you mean {near[0]!r}?"] if near else [])
+        raise _unknown_label(chosen.label, files)
     yield from found
+
+
+def _unknown_label(label: str, files: Sequence[FileTest]) -> UsageError:
+    named = {name: file for file in files for name in _names(file)}
+    name = max((name for name in named if label.startswith(f"{name}:")), key=len, default="")
+    wanted = label.removeprefix(f"{name}:") if name else label
+    known = {case.label for file in files for case in file.evaluation.cases}
+    actions = [f"Did you mean {near[0]!r}?"] if (near := get_close_matches(wanted, known, n=1)) else []
+    if not name:
+        message = f"{label!r} is neither a list of cases, such as 3, 1,4-7 or NAME:3, nor the label of a case"
+        return UsageError(message, actions=actions)
+    if _NUMBERS.fullmatch(wanted):
+        actions = [f"Choose cases by their number, not by their line: --case {wanted}"]
+    return UsageError(f"no case of {name} has the label {wanted!r}", actions=actions)
 
 
 def _labelled(label: str, file: FileTest) -> frozenset[int]:

@@ -11,6 +11,7 @@ import click
 from evalmeta import api
 from evalmeta.cli.groups import FullHelpGroup
 from evalmeta.cli.options import (
+    FILE,
     FOLDER,
     PATH,
     api_version_option,
@@ -73,7 +74,7 @@ def convert() -> None:
 @convert.command()
 @click.argument("path", metavar="SOURCE", type=PATH)
 @click.option("--to", "target", type=click.Choice(written_formats()), required=True, help="The format to write.")
-@click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
+@click.option("-o", "--output-file", type=FILE, help="The file to write.  [default: stdout]")
 @click.option("--strict", is_flag=True, help="Fail, and write nothing, if anything would be lost.")
 @click.option(
     "--dialect",
@@ -228,7 +229,7 @@ def format_(paths: tuple[Path, ...], *, check: bool, as_json: bool) -> int:
 
 
 _RUNNERS: Final = ("testing-center", "agentforce-studio")
-_output_option = click.option("-o", "--output-file", type=PATH, help="The file to write.  [default: stdout]")
+_output_option = click.option("-o", "--output-file", type=FILE, help="The file to write.  [default: stdout]")
 _overwrite_option = click.option(
     "--force", "--force-overwrite", "force", is_flag=True, help="Overwrite a file that has different content."
 )

@@ -135,9 +135,9 @@ def _request_options(*options: Decorator) -> Decorator:
 @_request_options(*_CHANGING)
 @click.pass_context
 def deploy(ctx: click.Context, /, selection: Selection, request: _Request) -> int:
-    """Check definitions and deploy them to the org: all of them, or none.
+    """Check components and deploy them to the org: all of them, or none.
 
-    Without a selection, every definition of the project is deployed. If a definition was
+    Without a selection, every component of the project is deployed. If a component was
     changed in the org since the last deploy or retrieve, nothing is deployed.
 
     \b
@@ -193,7 +193,7 @@ def _deploy(selection: Selection, request: _Request) -> int:
     if selection.manifest:
         _warn_of_unsent_deletions(selection.manifest.parent, destructive)
     if not (components.components or destructive):
-        note("Nothing to deploy: the project has no definitions.")
+        note("Nothing to deploy: the project has no components.")
         if request.as_json:
             print_json({"id": None, "status": "Succeeded", "files": []})
         return EXIT_PASSED

@@ -1,4 +1,4 @@
-"""`evalmeta retrieve`, `status` and `diff`: retrieve the org's definitions, and compare them with the project's."""
+"""`evalmeta retrieve`, `status` and `diff`: retrieve the org's components, and compare them with the project's."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def retrieve(
     target_org: str | None,
     as_json: bool,
 ) -> int:
-    """Retrieve definitions from the org into the project.
+    """Retrieve components from the org into the project.
 
     Without a selection, everything in the org is retrieved; --source-dir selects the
-    definitions that it contains now. Files with the same content are not touched. If a
+    components that it contains now. Files with the same content are not touched. If a
     file was changed in the project, nothing is written.
 
     \b
@@ -146,7 +146,7 @@ def status(*, target_org: str | None, as_json: bool) -> None:
     """List what changed in the project or in the org since the last deploy or retrieve.
 
     In a conflict, both sides changed, or they differ and this project never deployed or
-    retrieved the definition.
+    retrieved the component.
 
     \b
     evalmeta status
@@ -177,11 +177,11 @@ _COLOURS: Final = {"old": "red", "new": "green"}
 @target_org_option
 @json_option
 def diff(names: tuple[str, ...], *, target_org: str | None, as_json: bool) -> int:
-    """Show how definitions differ between the project and the org.
+    """Show how components differ between the project and the org.
 
-    NAME is a definition's full name; without one, all that differ are shown, by test case
-    and expectation. Lines of the org are marked -, lines of the project +. Two files are
-    compared with each other.
+    NAME is a component's full name; without one, all that differ are shown: definitions by
+    test case and expectation, bundles by file. Lines of the org are marked -, lines of the
+    project +. Two files are compared with each other.
 
     \b
     evalmeta diff

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from evalmeta import api
-from evalmeta.cli.options import PATH, Command, Decorator, option_group
+from evalmeta.cli.options import FILE, Command, Decorator, option_group
 from evalmeta.cli.output import note, print_json, warn
 from evalmeta.package.files import shown
 from evalmeta.report.steps import STEPS_LABEL, steps_text
@@ -45,8 +45,8 @@ class TraceFiles(NamedTuple):
 def files_options(command: Command) -> Command:
     """Add the options about files to write, as the parameter `files`."""
     options: Sequence[Decorator] = (
-        click.option("-o", "--output", type=PATH, help="Write the turns as recorded answers (JSON Lines)."),
-        click.option("--to", "tests", type=PATH, help="Write test cases, marked for review, to a test spec (YAML)."),
+        click.option("-o", "--output", type=FILE, help="Write the turns as recorded answers (JSON Lines)."),
+        click.option("--to", "tests", type=FILE, help="Write test cases, marked for review, to a test spec (YAML)."),
         click.option("--force", is_flag=True, help="Overwrite the test spec if it has different content."),
         click.option("--agent", "--subject", "agent", metavar="NAME", help="The agent that the test spec names."),
     )
@@ -114,7 +114,7 @@ def _say_how_to_review(path: Path, proposed: ProposedTests) -> None:
     turns = f" with {count(proposed.turns, 'turn')}" if proposed.turns > proposed.cases else ""
     repeated = f"; {proposed.repeated:,} repeated left out" if proposed.repeated else ""
     click.echo(f"Wrote {count(proposed.cases, 'test case')}{turns} to {shown(path)}{repeated}.")
-    click.echo("\nThey are undecided until you have reviewed them: correct what they expect, and remove review: true.")
+    click.echo("\nEach case is undecided until you review it: correct what it expects, and remove review: true.")
 
 
 def _shared_warnings(turns: Iterable[TracedTurn]) -> list[str]:

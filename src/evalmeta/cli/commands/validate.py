@@ -49,12 +49,12 @@ def validate(
     columns: Mapping[str, str],
     verbose: bool,
 ) -> int:
-    """Check definitions and manifests without an org.
+    """Check components, tests and manifests without an org.
 
-    PATH is a definition, a test in another format, a script of Agent Script, a package.xml,
-    destructive changes or a folder to search. By default, the project's definitions, scripts,
-    test specs (YAML), tables (CSV) and manifests are checked. --manifest checks the manifest
-    and what it names. The exit code is 1 if there are errors.
+    PATH is a definition, a bundle, a script of Agent Script, a test in another format, a
+    package.xml, destructive changes or a folder to search. By default, all of these in the
+    project are checked. --manifest checks the manifest and what it names. The exit code is 1
+    if there are errors.
 
     \b
     evalmeta validate

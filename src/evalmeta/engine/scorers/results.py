@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from evalmeta.model.checks import is_blank
-from evalmeta.model.run import DECIDED, TestResult, Verdict
+from evalmeta.model.run import DECIDED, TO_REVIEW, TestResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -95,7 +95,7 @@ def to_be_reviewed(result: TestResult) -> TestResult:
     if result.verdict not in DECIDED:
         return result
     would = "pass" if result.verdict is _PASS else "fail"
-    explanation = f"the case is marked for review: it would {would}; {result.explanation}"
+    explanation = f"{TO_REVIEW}: it would {would}; {result.explanation}"
     return result._replace(verdict=Verdict.UNDECIDED, explanation=explanation, threshold=None)
 
 

@@ -76,7 +76,7 @@ class HttpSubject(SubjectSettings):
         """Return a subject for the endpoint; raise SettingsError if a setting is not valid."""
         from evalmeta.engine.http_endpoint import Endpoint
 
-        check_template(self.request)
+        check_request(self.request)
         paths = _Paths({name: str(getattr(self, name)) for name in _PATHS})
         headers, secrets, credential = fill_headers(self.headers)
         endpoint = Endpoint(self.url, headers=headers, secrets=secrets, credential=credential)
@@ -303,6 +303,16 @@ def check_template(template: JsonValue) -> None:
             raise SettingsError(
                 f"the subject's request has an unknown placeholder: {{{{{name}}}}}", actions=(f"{hint}Known: {known}.",)
             )
+
+
+def check_request(template: JsonValue) -> None:
+    """Check that a request contains what differs between questions; raise SettingsError if it does not."""
+    check_template(template)
+    if not any(name == "utterance" or name.startswith("context") for name in _placeholders(template)):
+        raise SettingsError(
+            "the subject's request contains neither the utterance nor context variables, so every question is the same",
+            actions=('Write {{utterance}} where the message goes, such as request = {message = "{{utterance}}"}.',),
+        )
 
 
 def _placeholders(template: JsonValue) -> Iterator[str]:

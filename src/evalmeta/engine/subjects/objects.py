@@ -84,10 +84,13 @@ def _description(agent: object) -> str:
     return f"the class {name}" if isinstance(agent, type) else name
 
 
+_PACKAGES: Final = [
+    name for name in ENTRY_POINTS["agents"] if not any(name.startswith(f"{other}.") for other in ENTRY_POINTS["agents"])
+]
 _WAYS_OUT: Final = (
     "Name a function answer(utterance), or a class with open(history, context).",
     "To ask another object, write a function: async def answer(utterance): return await thing.run(utterance)",
-    f"Agents of these packages are asked as they are: {', '.join(ENTRY_POINTS['agents'])}.",
+    f"Agents of these packages are asked as they are: {', '.join(_PACKAGES)}.",
 )
 
 
