@@ -199,6 +199,15 @@ def test_a_huge_hostile_answer_is_cut_and_its_control_characters_are_shown() -> 
     assert r"\x1b[31m\u202ered&lt;/pre&gt;&lt;script&gt;" in text
 
 
+def test_differences_are_marked_only_if_they_made_a_result_fail() -> None:
+    def page(verdict: Verdict) -> str:
+        result = TestResult("bot_response_rating", verdict, "30 days", "You have 30 days.")
+        return render([make.report(make.case(1, verdict, result))])
+
+    assert "<mark>You have </mark>30 days" in page(Verdict.FAILURE)
+    assert not any("<mark>" in page(verdict) for verdict in (Verdict.ERROR, Verdict.UNDECIDED, Verdict.PASS))
+
+
 def marked(parts: tuple[Part, ...]) -> str:
     return "".join(f"[{part.text}]" if part.is_different else part.text for part in parts)
 

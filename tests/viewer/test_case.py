@@ -20,6 +20,11 @@ CASE = f"/view/runs/{RUN}/cases/2"
 FORM = {"iteration": "1", "result": "topic_sequence_match", "turn": "0"}
 
 
+def head_of(html: str) -> str:
+    """Return the head of a case's page."""
+    return html.partition('aria-label="Result"')[2].partition("</section>")[0]
+
+
 def test_a_failure_is_explained_with_the_difference(browser: Browser, run: Callable[..., int]) -> None:
     run()
 
@@ -86,7 +91,7 @@ def test_the_head_of_a_crash_says_why_and_its_iterations_have_no_answer(
 
     html = browser.page(CASE)
 
-    head = html.split('aria-label="Result"')[1].split("</section>")[0]
+    head = head_of(html)
     assert "agent crash: <bdi>order_agent.py:3: KeyError: &#39;Cancel order 13.&#39;</bdi>" in head
     assert html.count("order_agent.py:3: KeyError") == 1
     assert "2 of 2 iterations, same error" in html
@@ -100,7 +105,7 @@ def test_a_long_error_is_also_shown_whole(browser: Browser, run: Callable[..., i
 
     html = browser.page(CASE)
 
-    assert "xend" not in html.split('aria-label="Result"')[1].split("</section>")[0]
+    assert "xend" not in head_of(html)
     assert "xend" in html
 
 
@@ -318,3 +323,47 @@ def test_a_missing_call_is_drawn_and_each_step_leads_to_its_input(
     assert 'Track_Parcel <b>missing</b></span><svg class="lane" aria-hidden="true"><rect class="missing"' in html
     assert '<a href="#turn-1-step-1">Find_Order</a>' in html
     assert '<div class="io" id="turn-1-step-1">' in html
+
+
+def test_the_head_names_the_fault_and_since_when(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text() + CRASH)
+    run()
+    first = head_of(browser.page("/view/runs/4KB000000000002GAA/cases/1"))
+    run()
+    second = head_of(browser.page("/view/runs/4KB000000000003GAA/cases/1"))
+
+    for head in (first, second):
+        assert 'title="the agent did not answer">infrastructure: agent crash</span>' in head
+        assert f"before={RUN}" in head
+    assert "the commit is not known ·" in first
+    assert '<a href="/view/runs/4KB000000000002GAA/cases/1">since ' in second
+    assert "the commit is not known, 2 runs in a row</a>" in second
+
+
+def test_a_case_that_passes_or_of_an_older_run_has_no_fault(
+    project: Project, browser: Browser, run: Callable[..., int]
+) -> None:
+    run()
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text() + CRASH)
+    run()
+    agent.write_text(agent.read_text().replace("days[utterance]", "days.get(utterance)"))
+    run()
+
+    heads = [head_of(browser.page(f"/view/runs/4KB00000000000{number}GAA/cases/1")) for number in (1, 2, 3)]
+
+    assert ["Compare the runs" in head for head in heads] == [False, False, True]
+
+
+def test_names_are_listed_as_people_write_them(project: Project, browser: Browser, run: Callable[..., int]) -> None:
+    case = "  - utterance: Where?\n    actions: [Find_Order, Track_Parcel]\n"
+    (project.root / "orders.yaml").write_text(_head_of(project) + case)
+    run()
+
+    html = browser.page(f"/view/runs/{RUN}/cases/1")
+
+    assert "<dd><bdi>Find_Order, Track_Parcel</bdi></dd>" in head_of(html)
+    assert '<pre dir="auto">Find_Order<mark>, Track_Parcel</mark></pre>' in html
+    assert "&#39;Find_Order" not in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -120,6 +121,15 @@ def test_one_click_shows_the_call_that_is_missing(
         assert project.missing in page.locator(".waterfall").inner_text()
 
 
+def test_the_page_of_a_case_says_whose_fault_it_is_and_since_when(opened: Open, project: ExampleProject) -> None:
+    for broken in project.broken:
+        with opened() as page:
+            page.locator(".cause", has_text=broken.cause).get_by_role("link").first.click()
+            head = page.locator("section.verdict").inner_text()
+            assert broken.fault in head
+            assert broken.since in head
+
+
 def test_keys_choose_a_cause_and_open_its_case(opened: Open) -> None:
     with opened() as page:
         causes = page.locator(".cause h2 a").all_inner_texts()
@@ -141,6 +151,23 @@ def test_a_narrow_window_has_at_most_two_lines_of_sections_and_of_faults(opened:
         assert page.locator("header nav a").evaluate_all(lines) <= 2
         assert page.locator("header nav").evaluate("nav => nav.scrollWidth <= nav.clientWidth")
         assert page.locator(".faults > div").evaluate_all(lines) == 2
+
+
+@SHOP_ONLY
+def test_a_grid_of_twelve_runs_scrolls_inside_a_narrow_window(opened: Open) -> None:
+    with opened(width=400) as page:
+        page.goto(f"{page.url}/grid?test=tests/orders.yaml")
+        assert page.locator(".grid a.square").count() == 60
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@SHOP_ONLY
+def test_a_screen_reader_gets_the_verdict_of_each_square(opened: Open) -> None:
+    with opened() as page:
+        page.locator(".cause").get_by_role("link").first.click()
+        squares = page.get_by_role("navigation", name="This case in the latest runs")
+        names = re.findall(r'link "(.*?)"', squares.aria_snapshot())
+        assert [name.split(",")[0] for name in names] == [*["ok"] * 11, "FAILED"]
 
 
 def test_an_older_base_shows_what_broke_since_then(opened: Open) -> None:

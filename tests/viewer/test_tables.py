@@ -12,6 +12,7 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.api.servers import make_token
+from evalmeta.cli.main import main
 from evalmeta.store.database import open_database
 from evalmeta.viewer import run as run_pages
 from evalmeta.viewer import runs, tests
@@ -293,3 +294,15 @@ def test_cases_are_grouped_by_their_tags(project: Project, browser: Browser, run
     with open_database(project.store) as database:
         database.execute("UPDATE run SET keeps_tags = 0")
     assert "1 run does not say which tags the cases had" in browser.page(f"/view/runs/{RUN}?group=tag")
+
+
+def test_a_long_path_breaks_after_its_parts(browser: Browser, project: Project) -> None:
+    folder = project.root / "tests" / "returning_customers" / "<i>"
+    folder.mkdir(parents=True)
+    (project.root / "orders.yaml").rename(folder / "order_status.yaml")
+    with pytest.raises(SystemExit):
+        main(["run", str(folder), "--quiet"])
+
+    html = browser.page("/view/runs")
+
+    assert "tests/<wbr>returning_<wbr>customers/<wbr>&lt;i&gt;/<wbr>order_<wbr>status.yaml" in html

@@ -163,6 +163,12 @@ class Changes:
         causes = (*self.broken, *self.suspects)
         return [*(case for cause in causes for case in cause.cases), *self.fixed, *self.new]
 
+    @property
+    def worse(self) -> list[ChangedCase]:
+        """Return those of the known cases that do not pass."""
+        causes = (*self.broken, *self.suspects)
+        return [*(case for cause in causes for case in cause.cases), *self.new]
+
     def of_tag(self, tag: str) -> Changes:
         """Return only the cases that had a tag; of new cases, those among the first, and none that are only counted."""
         broken, suspects = (

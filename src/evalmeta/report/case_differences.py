@@ -11,7 +11,7 @@ from evalmeta.model.aggregation import named_results
 from evalmeta.model.run import Verdict
 from evalmeta.report.details import exchange_of, exchanges, why_not_passed
 from evalmeta.report.report import VERDICT_WORDS
-from evalmeta.report.results import label_of
+from evalmeta.report.results import label_of, plain_text
 from evalmeta.report.text import one_line
 
 if TYPE_CHECKING:
@@ -157,7 +157,8 @@ def _name(pair: ExpectationPair) -> str:
 def _verdicts(pair: ExpectationPair) -> str:
     words = [VERDICT_WORDS[result.verdict] if result else "not judged" for result in (pair.before, pair.after)]
     why = (pair.after.explanation or pair.after.error or "") if pair.after else ""
-    expected = f"expected {pair.before.expected!r} before" if pair.before and pair.expects_another else ""
+    earlier = plain_text(pair.before, pair.before.expected) if pair.before and pair.expects_another else None
+    expected = "" if earlier is None else f"expected {earlier!r} before"
     return "; ".join(filter(None, (f"{words[0]} before, {words[1]} now", expected, why)))
 
 

@@ -85,7 +85,7 @@ def commit_text(commit: Moment) -> str:
     return f'{name} "{one_line(commit.subject)}"' if commit.subject else name
 
 
-def onset_text(cause: Cause, now: float) -> str:
+def onset_text(cause: Cause | ChangedCase, now: float) -> str:
     """Return since when cases do not pass: the commit if it can be the reason, else the time; empty if not known."""
     if (onset := cause.onset) is None:
         return ""

@@ -14,7 +14,15 @@ from evalmeta.model.json_value import json_text
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.plugins import is_check
 from evalmeta.report.report import VERDICT_WORDS, Report
-from evalmeta.report.results import averages_of, both_verdicts, label_of, mean_text, missed_averages, score_text
+from evalmeta.report.results import (
+    averages_of,
+    both_verdicts,
+    label_of,
+    mean_text,
+    missed_averages,
+    plain_text,
+    score_text,
+)
 from evalmeta.report.steps import STEPS_LABEL, steps_text
 from evalmeta.report.text import LINE_CHARS, clean, count, one_line, side_by_side, wrap
 
@@ -348,10 +356,10 @@ def _result_fields(result: TestResult) -> Iterator[Field]:
     if _has_rows(result):
         yield Field("calls", side_by_side(result.expected, result.actual, titles=("expected", "actual")))
     elif _is_comparable(result):
-        yield Field("expected", result.expected or "(empty)")
+        yield Field("expected", plain_text(result, result.expected) or "(empty)")
         # An undecided result without an actual text has nothing that could be compared.
         if result.actual or result.verdict is not Verdict.UNDECIDED:
-            yield Field("actual", result.actual or "(empty)")
+            yield Field("actual", plain_text(result, result.actual) or "(empty)")
     if result.threshold is not None:
         yield Field("score", score_text(result))
     if result.explanation:

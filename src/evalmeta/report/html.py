@@ -31,6 +31,7 @@ from evalmeta.report.results import (
     label_of,
     mean_cells,
     mean_text,
+    plain_text,
     score_text,
     shown_averages,
 )
@@ -115,7 +116,8 @@ def environment(*folders: Path) -> Environment:
             exchanges,
         ),
         *(agent_table, case_table, differing_text, more_cases, pair_texts),
-        *(mean_cells, mean_text, reasons_text, results_of, score_text, shown_averages, totals, verdicts_by_name),
+        *(mean_cells, mean_text, plain_text, reasons_text, results_of, score_text, shown_averages, totals),
+        verdicts_by_name,
         word_difference,
     )
     made.globals |= {function.__name__: function for function in functions}

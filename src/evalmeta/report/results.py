@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.expectations import expectation_kind
+from evalmeta.model.expectations import ACTIONS, canonical_name, expectation_kind, parse_actions
 from evalmeta.model.run import Average, CaseResult, Run, Summary, TestResult, Verdict
 from evalmeta.report.text import count, decimal, distinct_decimals, number_ranges, one_line
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN: Final = 20
+# The results whose texts are lists of names, which definitions write as `['A', 'B']`.
+_OF_NAMES: Final = frozenset({ACTIONS, "not_actions", "max_actions", "handoffs"})
 _LABEL_CHARS: Final = 40
 
 
@@ -24,6 +26,12 @@ def label_of(name: str, label: str | None = None) -> str:
     """Return the label of a result, or else that of its expectation; empty if it has none."""
     kind = expectation_kind(name)
     return label or (kind.label if kind else "")
+
+
+def plain_text(result: TestResult, text: str) -> str:
+    """Return an expected or actual text as people write it: a list of names as `A, B`, an empty one as `(none)`."""
+    names = parse_actions(text) if canonical_name(result.name) in _OF_NAMES else None
+    return text if names is None else ", ".join(names) or "(none)"
 
 
 def averages_of(summary: Summary, case: CaseResult) -> tuple[Average, ...]:

@@ -11,7 +11,7 @@ from evalmeta.api.agent_tests import place_of_run
 from evalmeta.api.judging.acceptance import Proposal, propose, write
 from evalmeta.api.judging.marks import mark_result
 from evalmeta.errors import NotFound, UsageError
-from evalmeta.model.run import WORST_FIRST
+from evalmeta.model.run import WORST_FIRST, Verdict
 from evalmeta.model.steps import step_tree
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import shown
@@ -21,6 +21,7 @@ from evalmeta.store.judgements import Judgement, Mark, ResultPlace, marks_of_cas
 from evalmeta.store.run_lists import ListedRun, recent_runs
 from evalmeta.viewer.case_orders import can_be_ordered, neighbours_in, order_of
 from evalmeta.viewer.case_results import result_page
+from evalmeta.viewer.changes import change_of
 from evalmeta.viewer.pages import Page, Query, Source, Target, number_of, text_of
 from evalmeta.viewer.run import cases_of, filter_of, iterations_of, layout_in, list_in, run_in
 from evalmeta.viewer.waterfall import waterfall
@@ -79,6 +80,7 @@ def case_page(source: Source, query: Query) -> Page:
         for past_run, past_case in past
         if past_case.started < case.started and all_utterances(past_case) == utterances
     ]
+    passed = next((past_run.id for past_run, past_case in earlier if past_case.verdict is Verdict.PASS), "")
     # As squares, the answers to a suspect case that was asked again look like more days of failures.
     whole = [(past_run, past_case) for past_run, past_case in past if not past_run.confirms or past_run.id == run.id]
     here = {"run": run.id, "org": run.org_url, "number": number}
@@ -86,6 +88,7 @@ def case_page(source: Source, query: Query) -> Page:
         "run": run,
         "case": case,
         "groups": groups,
+        "change": None if case.verdict is Verdict.PASS else change_of(source, run, number, passed),
         "iterations": iterations,
         "history": _history(whole, case),
         "again": [past_case for past_run, past_case in past if past_run.confirms == run.id],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from evalmeta.errors import NotFound
 from evalmeta.model.json_value import read_json
 from evalmeta.report.details import exchanges
+from evalmeta.report.results import plain_text
 from evalmeta.report.text import clean, json_text, shorten
 from evalmeta.viewer.markdown import is_markdown, render_markdown
 from evalmeta.viewer.pages import Page, Query, Source, number_of, text_of
@@ -72,8 +73,8 @@ def _texts_of(case: CaseResult) -> Iterator[tuple[str, str]]:
         if exchange.generated:
             yield f"turn-{exchange.turn}-answer", exchange.generated.outcome
     for number, result in enumerate(case.results, 1):
-        yield f"result-{number}-expected", result.expected
-        yield f"result-{number}-actual", result.actual
+        yield f"result-{number}-expected", plain_text(result, result.expected)
+        yield f"result-{number}-actual", plain_text(result, result.actual)
     for row in (row for turn in waterfall(case).turns for row in turn.rows if row.step):
         if row.step:
             yield f"{row.id}-input", step_text(row.step.input)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.api.runs.change_bases import WORDS
+from evalmeta.api.runs.finding import is_run_id
 from evalmeta.api.runs.recent_changes import changes_since
 from evalmeta.errors import UsageError
-from evalmeta.model.changes import ChangedCase, Changes
+from evalmeta.model.changes import ChangedCase, Changes, Fault
 from evalmeta.model.evaluation import all_tags
 from evalmeta.report.case_differences import turn_differences
 from evalmeta.report.changes import FAULT_MEANINGS, branches_text, cases_text, commit_text, headline, onset_text
@@ -24,23 +25,52 @@ from evalmeta.viewer.run_states import ALL_REMOTE, read_states
 from evalmeta.viewer.tables import Column, Table, layout_of, sorted_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from evalmeta.model.changes import Cause
     from evalmeta.model.run import CaseResult, TestResult
+    from evalmeta.store.run_lists import ListedRun
 
 _SHOWN_COMMITS: Final = 10
 _DAY_SECONDS: Final = 86_400
 _FILTERS: Final = ("since", "other", "branch", "tag")
 _MINUTE_SECONDS: Final = 60
 _KEPT: Final[Memory[Changes]] = Memory(8)
+_KEPT_OF_TESTS: Final[Memory[Changes]] = Memory(8)
+_LOOKS: Final = {Fault.AGENT: "failure", Fault.INFRASTRUCTURE: "error", Fault.JUDGE: "undecided"}
+
+
+class Badge(NamedTuple):
+    """Whose fault it is that cases do not pass, in a few words, with the class of its colours and what it means."""
+
+    look: str
+    text: str
+    meaning: str
+
+    @classmethod
+    def of(cls, change: Cause | ChangedCase) -> Badge:
+        """Return the badge of a cause or of a case; `new case` for one that was never judged before."""
+        fault, badge = change.fault, change.badge or "new case"
+        if fault is None:
+            return cls("measured", badge, "")
+        text = badge if badge == fault else f"{fault}: {badge}"
+        return cls(_LOOKS.get(fault, "measured"), text, FAULT_MEANINGS[fault])
+
+
+class CaseChange(NamedTuple):
+    """What the page of a case that does not pass says of it: the fault, and since when, empty if that is not known."""
+
+    change: ChangedCase
+    badge: Badge
+    since: str
 
 
 class CauseRow(NamedTuple):
-    """A cause in the list: an id for its row, its cases and since when they do not pass, in words."""
+    """A cause in the list: an id for its row, its fault, its cases and since when they do not pass, in words."""
 
     id: str
     cause: Cause
+    badge: Badge
     cases: str
     since: str
     is_chosen: bool
@@ -73,7 +103,7 @@ class Preview(NamedTuple):
 
 CHANGED_COLUMNS: Final[tuple[Column[ChangedCase], ...]] = (
     Column("Change", "text", lambda case: case.comparison.standing.value, "words"),
-    Column("Test", "text", lambda case: case.test),
+    Column("Test", "path", lambda case: case.test),
     Column("Case", "changed_number", lambda case: case, "number", plain=lambda case: case.comparison.number),
     Column("Utterance", "long_text", lambda case: all_utterances(case.result), "wide"),
     Column("Why", "long_text", lambda case: case.reason, "wide dim"),
@@ -155,6 +185,31 @@ def changes_page(source: Source, query: Query) -> Page:
     return Page("changes.html.j2", "Changes", values, command=_command(query), live=True)
 
 
+def change_of(source: Source, run: ListedRun, number: int, passed: str) -> CaseChange | None:
+    """Return how a case of a run became worse, as the first page says it; None for a run that is not the newest.
+
+    If the case failed before the first page's base too, it is compared with the run that it `passed` last.
+    """
+    now = time.time()
+    for base in dict.fromkeys(("", passed)):
+        for case in _changes(source, base, run.branch, now, test=run.definition).worse:
+            if (case.now.run_id, case.now.org_url, case.comparison.number) == (run.id, run.org_url, number):
+                return CaseChange(case, Badge.of(case), onset_text(case, now))
+    return None
+
+
+def newest_changes(source: Source) -> Mapping[tuple[str, str, int], CaseChange]:
+    """Return how cases became worse that the first page lists, by the org and id of their runs, and their number."""
+    now = time.time()
+    worse = _changes(source, "", "", now).worse
+    return {
+        (case.now.org_url, case.now.run_id, case.comparison.number): CaseChange(
+            case, Badge.of(case), onset_text(case, now)
+        )
+        for case in worse
+    }
+
+
 def _tags(found: Changes) -> list[str]:
     """Return the tags of the cases that changed, in order; not more than a list can show."""
     tags = Counter(tag for case in found.known for tag in all_tags(case.result.tags, case.result.metadata))
@@ -167,13 +222,20 @@ def _branches(source: Source, found: Changes, chosen: str) -> list[str]:
     return sorted({*known, chosen} - {""})
 
 
-def _changes(source: Source, base: str, branch: str, now: float) -> Changes:
-    """Return what changed; it is computed again when runs start, end or get results, and for times when they pass."""
-    span = _DAY_SECONDS if base in {"", *WORDS} else _MINUTE_SECONDS
+def _changes(source: Source, base: str, branch: str, now: float, *, test: str = "") -> Changes:
+    """Return what changed in all tests, or in one.
+
+    It is computed again when runs start, end or get results, and for times when they pass.
+    """
+    is_lasting = base in {"", *WORDS} or is_run_id(base)
+    span, kept = _DAY_SECONDS if is_lasting else _MINUTE_SECONDS, _KEPT_OF_TESTS if test else _KEPT
     states = read_states(source.database).of(source.user), *source.database.query(ALL_REMOTE)
-    key = (source.project.root, source.database.name, base, branch, source.user.id, now // span, *states)
-    return _KEPT.find(
-        key, lambda: changes_since(source.project, source.database, base, branch=branch, user=source.user, now=now)
+    key = (source.project.root, source.database.name, base, test, branch, source.user.id, now // span, *states)
+    return kept.find(
+        key,
+        lambda: changes_since(
+            source.project, source.database, base, test=test, branch=branch, user=source.user, now=now
+        ),
     )
 
 
@@ -181,7 +243,8 @@ def _rows(causes: Sequence[Cause], chosen: str, now: float) -> Iterator[CauseRow
     for cause in causes:
         first = cause.cases[0]
         row_id = f"{first.now.run_id}-{first.comparison.number}"
-        yield CauseRow(row_id, cause, cases_text(cause.cases), onset_text(cause, now), row_id == chosen)
+        since = onset_text(cause, now)
+        yield CauseRow(row_id, cause, Badge.of(cause), cases_text(cause.cases), since, row_id == chosen)
 
 
 def _preview(source: Source, row: CauseRow) -> Preview:

@@ -13,13 +13,14 @@ from evalmeta.model.spending import cost_lines
 from evalmeta.report.details import metadata_text, why_not_passed
 from evalmeta.report.html import duration_text
 from evalmeta.report.report import PARTLY
-from evalmeta.report.results import both_verdicts, label_of, score_text
+from evalmeta.report.results import both_verdicts, label_of, plain_text, score_text
 from evalmeta.report.text import count, json_text, one_line, shorten
 from evalmeta.store.case_lists import CaseFilter
 from evalmeta.store.judgements import list_marks
 from evalmeta.viewer.case import own_trace
 from evalmeta.viewer.case_results import result_page
 from evalmeta.viewer.case_texts import step_text
+from evalmeta.viewer.changes import newest_changes
 from evalmeta.viewer.run import cases_of
 from evalmeta.viewer.waterfall import MISSING, waterfall
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from evalmeta.store.judgements import Mark
     from evalmeta.store.run_lists import ListedRun
     from evalmeta.viewer.case_results import ShownResult
+    from evalmeta.viewer.changes import CaseChange
     from evalmeta.viewer.pages import Source
     from evalmeta.viewer.waterfall import Row, Turn, Waterfall
 
@@ -41,6 +43,7 @@ CasePlace: TypeAlias = tuple[str, str, int, int]
 """The org, the run, the number and the iteration of a case result."""
 
 _LINE_CHARS: Final = 400
+_SINCE_CHARS: Final = 200
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
@@ -61,12 +64,14 @@ def export_cases(source: Source, runs: Sequence[ListedRun]) -> ExportedCases:
     for mark in list_marks(source.database):
         of = mark.place
         marks.setdefault((of.org_url, of.run_id, of.number, of.iteration), []).append(mark)
+    changes = newest_changes(source)
     texts: dict[CasePlace, str] = {}
     chars = 0
     for index, case in _in_turn(source, runs):
         run = runs[index]
         place = run.org_url, run.id, case.number, case.iteration
-        values = case_json(case, is_repeated=run.options.is_repeated, marks=marks.get(place, ()))
+        change = None if case.verdict is Verdict.PASS else changes.get((run.org_url, run.id, case.number))
+        values = case_json(case, is_repeated=run.options.is_repeated, marks=marks.get(place, ()), change=change)
         text = _ENCODER.encode({"run": index, **values})
         chars += len(text)
         if len(texts) == limits.MAX_EXPORTED_CASES or chars > limits.MAX_EXPORTED_CHARS:
@@ -94,8 +99,10 @@ def _kept(**values: JsonValue) -> JsonObject:
     return {name: value for name, value in values.items() if value not in (None, "", [])}
 
 
-def case_json(case: CaseResult, *, is_repeated: bool, marks: Sequence[Mark] = ()) -> JsonObject:
-    """Return what the page of a case shows; `marks` are what people say of its results."""
+def case_json(
+    case: CaseResult, *, is_repeated: bool, marks: Sequence[Mark] = (), change: CaseChange | None = None
+) -> JsonObject:
+    """Return what the page of a case shows: also what people say of its results, and how it became worse."""
     drawn, results = waterfall(case), result_page(case, (), {})
     by_result: dict[tuple[str, int], list[str]] = {}
     for mark in marks:
@@ -112,6 +119,7 @@ def case_json(case: CaseResult, *, is_repeated: bool, marks: Sequence[Mark] = ()
         verdict=case.verdict.value,
         state=PARTLY if is_partly else case.verdict.value,
         label=one_line(case.label),
+        change=[change.badge.look, change.badge.text, one_line(change.since, chars=_SINCE_CHARS)] if change else [],
         why=f"{case.origin}: {why}" if case.origin else why,
         started=case.started,
         took=duration_text(1000 * (case.ended - case.started)),
@@ -195,7 +203,9 @@ def _result(shown: ShownResult, marks: Sequence[str]) -> JsonObject:
         facts=[fact for fact in facts if fact],
         why=[shorten(text) for text in (result.explanation, both_verdicts(result)) if text],
         error=shorten(result.error) if result.error and result.error != result.explanation else "",
-        texts=[shorten(result.expected) or "(empty)", shorten(result.actual) or "(empty)"] if has_texts else [],
+        texts=[shorten(plain_text(result, text)) or "(empty)" for text in (result.expected, result.actual)]
+        if has_texts
+        else [],
         marks=[*marks],
     )
 

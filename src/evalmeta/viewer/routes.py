@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,7 +15,7 @@ from evalmeta.model.aggregation import coverage_of
 from evalmeta.protocol.json_fields import to_timestamp
 from evalmeta.report.details import all_utterances, why_not_passed
 from evalmeta.report.html import environment, time_text
-from evalmeta.report.text import SHOWN_CHARS, clean, file_size
+from evalmeta.report.text import SHOWN_CHARS, clean, file_size, one_line
 from evalmeta.version import __version__
 from evalmeta.viewer.case import accept, acceptance_page, case_page, mark
 from evalmeta.viewer.case_texts import rendered_text, step_text, text_page
@@ -47,6 +48,8 @@ _STATIC: Final = Path(__file__).parent / "static"
 # Reports have the same parts.
 _SHARED: Final = (Path(report.__file__).parent / "templates" / "parts.css",)
 TEMPLATES: Final = Path(__file__).parent / "templates"
+_PART_ENDS: Final = re.compile("(?<=[/_])")
+_PATH_CHARS: Final = 400
 
 
 class Inline(NamedTuple):
@@ -183,6 +186,7 @@ def _environment() -> Environment:
     made = environment(TEMPLATES)
     made.filters |= {
         "clean": clean,
+        "path": _path,
         "rendered": rendered_text,
         "size": lambda text: file_size(len(text.encode(errors="surrogatepass"))),
         "step_text": step_text,
@@ -197,6 +201,11 @@ def _environment() -> Environment:
         "partly_judged": lambda case: coverage_of(case).share < 1,
     }
     return made
+
+
+def _path(text: str) -> Markup:
+    """Return a path or name on one line, which browsers break after its parts and not inside of them."""
+    return Markup("<wbr>").join(_PART_ENDS.split(one_line(text, chars=_PATH_CHARS)))
 
 
 def _time(value: float) -> Markup:

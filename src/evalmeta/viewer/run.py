@@ -84,7 +84,7 @@ def _answer(row: CaseRow) -> str:
     return row.case.generated.outcome if row.case.generated else ""
 
 
-CASE_TEST: Final[Column[CaseRow]] = Column("Test", "text", lambda row: row.run.definition)
+CASE_TEST: Final[Column[CaseRow]] = Column("Test", "path", lambda row: row.run.definition)
 CASE_COLUMNS: Final[tuple[Column[CaseRow], ...]] = (
     Column("Result", "case_state", lambda row: row.case, plain=_state),
     Column("Case", "case_number", lambda row: row, "number", plain=lambda row: row.case.number),

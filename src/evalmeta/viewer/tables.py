@@ -20,7 +20,7 @@ _UNSAFE: Final = re.compile(r"\W+")
 _SEPARATOR: Final = "."
 _DESCENDING: Final = "-"
 # Cells whose value is all that they say.
-_PLAIN_CELLS: Final = frozenset({"text", "long_text", "number", "time", "milliseconds"})
+_PLAIN_CELLS: Final = frozenset({"text", "path", "long_text", "number", "time", "milliseconds"})
 _UNITS: Final = {"milliseconds": " (ms)"}
 LAYOUT: Final = ("sort", "group", "columns")
 """The parameters of an address that say how a table is shown."""

@@ -187,6 +187,7 @@ function casePage(given) {
       step("prev", "Previous case", run.cases[at - 1]), " ", step("next", "Next case", run.cases[at + 1])),
     make("section", { class: `card verdict ${known.verdict.toLowerCase()}`, "aria-label": "Result" },
       make("h1", {}, pill(known.state), ` Case ${known.number} `, known.label && make("small", {}, known.label)),
+      known.change && make("p", { class: "first" }, make("span", { class: `pill ${known.change[0]}` }, known.change[1]), ` ${known.change[2]}`),
       known.why && make("p", { class: "first" }, make("bdi", {}, known.why)),
       failed && make("dl", { class: "facing" }, ["expected", "actual"].map((name, place) =>
         make("div", {}, make("dt", {}, name), make("dd", {}, make("bdi", {}, failed.texts[place].slice(0, 400))))))),
