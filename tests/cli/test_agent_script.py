@@ -90,14 +90,64 @@ def test_a_recorded_run_is_repeated_without_model_and_doubles(project: Path, eva
     assert (other.code, "has no answer to 'Another question'" in other.out) == (1, True), other
 
 
+def test_until_proposed_outputs_are_reviewed_a_case_is_judged_by_its_topic_and_actions_only(
+    project: Path, evalmeta: Evalmeta
+) -> None:
+    rows = project / "actions/find_ticket.yaml"
+    rows.write_text("- outputs: {cost: 120, state: new}\n  review: true\n")
+    run = evalmeta("run", "shop.yaml", "-v")
+    assert "1 case: 0 passed, 1 partly judged, 0 failed" in run.out, run
+    assert "the double at actions/find_ticket.yaml:1 is marked for review: it would pass" in run.out
+    again = evalmeta("test", "rescore", "latest")
+    assert "0 passed" in again.out, again
+
+    rows.write_text("- outputs: {cost: 120, state: new}\n")
+    assert "1 passed" in evalmeta("run", "shop.yaml").out
+
+
+def test_example_outputs_make_an_agent_answer_without_an_edit(project: Path, evalmeta: Evalmeta) -> None:
+    for double in (project / "actions").iterdir():
+        double.unlink()
+    (project / "shop.yaml").write_text(SPEC.replace('  contains: "120"\n', ""))
+    error = evalmeta("run", "shop.yaml")
+    assert "evalmeta generate doubles Bike_Shop" in error.out, error
+    written = evalmeta("generate", "doubles", "Bike_Shop")
+    assert "Created  actions/check_customer.yaml\nCreated  actions/find_ticket.yaml\n" in written.out
+    assert evalmeta("run", "shop.yaml").code == 0
+    assert evalmeta("generate", "doubles").out == "All actions have answers already.\n"
+    unknown = evalmeta("generate", "doubles", "Bike_Shp")
+    assert (unknown.code, "Did you mean 'Bike_Shop'?" in unknown.err) == (2, True), unknown
+
+
+def test_doctor_names_actions_without_an_answer_and_agents_that_need_no_settings(
+    project: Path, evalmeta: Evalmeta
+) -> None:
+    assert "agents in files: Bike_Shop: can be run, without settings" in evalmeta("doctor").out
+    (project / "actions/notify.yaml").unlink()
+    found = evalmeta("doctor")
+    assert "warning  agents in files: Bike_Shop: nothing answers the actions Bike_Shop.notify" in found.out
+    assert "evalmeta generate doubles" in found.out
+    (project / "rules/Bike_Shop.yaml").unlink()
+    assert "1 of 1 agent cannot be run here (Bike_Shop): the agent Bike_Shop has no model" in evalmeta("doctor").out
+
+    (project / "evalmeta.toml").write_text('[subjects.Bike_Shop]\nadapter = "agent_script"\nbundle = "Bike_Shop"\n')
+    (project / "rules/Bike_Shop.yaml").write_text(RULES)
+    bound = evalmeta("doctor").out
+    assert "agents in files" not in bound
+    assert "they answer tests only, but nothing answers its actions notify" in bound
+
+
 def test_init_binds_each_agent_in_agent_script_to_a_model_and_its_tests_run(project: Path, evalmeta: Evalmeta) -> None:
     (project / "shop.yaml").unlink()
+    (project / "actions/notify.yaml").unlink()
     reply = says({"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]})
     with replying_with(reply, reply) as server:
         made = evalmeta("init", "--model", f"{server.url}/v1")
         assert made.code == 0, made
         table = f'[subjects.Bike_Shop]\nadapter = "agent_script"\nbundle = "Bike_Shop"\nurl = "{server.url}/v1"\n'
         assert table in (project / "evalmeta.toml").read_text()
+        assert (project / "actions/notify.yaml").read_text().endswith("review: true\n")
+        assert "1 action will answer with example outputs" in made.err
         assert evalmeta("deploy").code == 0
         run = evalmeta("test", "run", "--wait")
     assert (run.code, "2 cases: 0 passed, 2 failed, 0 errors" in run.out) == (100, True), run

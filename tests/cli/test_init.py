@@ -610,6 +610,16 @@ def test_cases_of_a_dx_project_come_from_its_topics_and_only_for_agents_without_
     assert files_in(dx_folder) == before
 
 
+def test_an_agent_with_a_test_spec_alone_gets_a_definition_that_an_org_can_run(
+    dx_folder: Path, evalmeta: Evalmeta
+) -> None:
+    (dx_folder / "orders.yaml").write_text(
+        "subjectName: Order_Desk\ntestCases:\n- input: Where is it?\n  contains: it\n"
+    )
+    evalmeta("init")
+    assert (dx_folder / DEFINITIONS / "Order_Desk_Topics.aiEvaluationDefinition-meta.xml").exists()
+
+
 @pytest.mark.parametrize("options", [("--sample",), ("--agent", "shop:answer")])
 def test_a_sample_never_stands_for_a_real_agent(dx_folder: Path, evalmeta: Evalmeta, options: tuple[str, ...]) -> None:
     evalmeta("init", *options)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from agent_script.scripts import EVERYTHING
-from evalmeta.agent_script.parser import parse_script
 from evalmeta.engine.references import TooManyMatches, resolve
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.definitions import definition_of
@@ -44,6 +43,7 @@ from evalmeta.protocol.runs import read_options
 from evalmeta.report import FORMATS, render
 from evalmeta.report.report import Report
 from evalmeta.systems.run_eval.payloads import read_payload, write_run_eval
+from evalmeta.validation.script_rules import check_script
 from evalmeta.validation.validator import validate_component, validate_manifest
 from evalmeta.xmlio.definitions import read_definition
 from evalmeta.xmlio.formatter import format_definition, format_manifest
@@ -133,7 +133,7 @@ def _read_spec(data: bytes) -> None:
 
 
 def _read_script(data: bytes) -> None:
-    parse_script(data.decode("utf-8", "replace"))
+    check_script(data, label="s", severity_of=lambda found: found.orgs)
 
 
 def _read_payload(data: bytes) -> None:

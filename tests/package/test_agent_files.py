@@ -64,6 +64,7 @@ def test_agents_are_found_in_bundles_scripts_bots_and_tests(tmp_path: Path) -> N
     found = find_agents(tmp_path)
 
     assert found.tested == {"Tested_Agent", "Spec_Agent"}
+    assert found.defined == {"Tested_Agent"}
     assert found.topics == {
         "Old_Bot": (),
         "Shop": (Topic("Orders", "Where is my order?"), Topic("Silent", ""), Topic("Returns", "Returns")),

@@ -12,6 +12,7 @@ from evalmeta.api.lazy_modules import module_getter
 
 if TYPE_CHECKING:
     from evalmeta.api import agent_chats as agent_chats
+    from evalmeta.api import agent_doubles as agent_doubles
     from evalmeta.api import agent_specs as agent_specs
     from evalmeta.api import agent_tests as agent_tests
     from evalmeta.api import changes as changes

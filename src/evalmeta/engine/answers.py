@@ -159,9 +159,11 @@ def _action(action: object) -> Action:
     if isinstance(action, str):
         return Action(_text(action, "action's name"))
     values: tuple[object, ...]
+    review = ""
     if isinstance(action, Action):
         if not action.has_details and type(action.name) is str:
             return action
+        review = action.review
         values = action.name, action.input, action.output, action.latency_ms, action.error
     elif type(action) is dict and action.keys() <= _ACTION_KEYS.keys():
         # The usual action costs next to nothing.
@@ -176,7 +178,7 @@ def _action(action: object) -> Action:
     checked = None if output is None else _json(output, f"output of {name}")
     latency = None if latency_ms is None else _latency(latency_ms)
     failure = None if error is None else _text(error, f"error of {name}")
-    return Action(name, _input(given, name), checked, latency, failure)
+    return Action(name, _input(given, name), checked, latency, failure, review)
 
 
 def _input(given: object, name: str) -> JsonObject:

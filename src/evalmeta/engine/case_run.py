@@ -21,13 +21,14 @@ from evalmeta.engine.scorers.results import broken, to_be_reviewed
 from evalmeta.engine.spending import CURRENT, Ledger
 from evalmeta.errors import SubjectBusy, SubjectError, SubjectRefused, SubjectUnavailable, SubjectUnreachable
 from evalmeta.model.aggregation import case_verdict
+from evalmeta.model.expectations import ACTIONS, TOPIC, canonical_name
 from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.redaction import error_text, hide_secrets
 from evalmeta.model.run import WAY_OUT, CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
 from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from evalmeta.engine.traced import CompletedAnswer
     from evalmeta.model.definition import Expectation
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _Given = TypeVar("_Given")
 _NOT_SCORED: Final = "not scored within the time limit of its case (case_timeout)"
+# What an agent chose, whatever the outputs of its actions are.
+_CHOICES: Final = frozenset({TOPIC, ACTIONS})
 _NOT_STARTED: Final = "the start of the session, such as a handshake, did not finish"
 # The agent refused the request.
 _FREE_ERRORS: Final = (SubjectBusy, SubjectRefused)
@@ -126,9 +129,19 @@ async def rescore_case(
     )  # fmt: skip
 
 
-def _countable(case: Case, results: list[TestResult]) -> list[TestResult]:
-    """Return the results as they count: none of a case that a person must review passes or fails."""
-    return [to_be_reviewed(result) for result in results] if case.review else results
+def _countable(case: Case, results: list[TestResult], answers: Iterable[GeneratedData | None]) -> list[TestResult]:
+    """Return the results as they count: none of a case that a person must review passes or fails.
+
+    If an action of the case answered with proposed outputs, only what the agent chose can pass or fail.
+    """
+    if case.review:
+        return [to_be_reviewed(result) for result in results]
+    actions = (action for answer in answers if answer for action in answer.actions or ())
+    proposed = next((action.review for action in actions if action.review), "")
+    if not proposed:
+        return results
+    why = f"the double at {proposed} is marked for review"
+    return [result if canonical_name(result.name) in _CHOICES else to_be_reviewed(result, why) for result in results]
 
 
 def _mismatch(recorded: CaseResult | None, case: Case, answers: Sequence[EarlierTurn]) -> str | None:
@@ -159,7 +172,7 @@ async def _scored(
         if _turn_number(case, number) > last
         for expectation in turn.expectations
     ]
-    return _countable(case, results + not_scored)
+    return _countable(case, results + not_scored, [answer.generated for answer in answers])
 
 
 async def _score_turns(
@@ -302,7 +315,8 @@ class _Attempt:
         self._ledger.failed()
 
     def result(self, item: WorkItem, started: float, error: str | None) -> CaseResult:
-        results = _countable(self._case, self._results)
+        answers = [*(turn.generated for turn in self._earlier), self._generated]
+        results = _countable(self._case, self._results, answers)
         verdict = case_verdict(results) if error is None else Verdict.ERROR
         return CaseResult(
             item.case.number, item.iteration, self._utterance, verdict, started, time.time(), tuple(results),

@@ -420,9 +420,10 @@ def is_settled(number: float) -> bool:
     return _SETTLED.fullmatch(str(number)) is not None
 
 
-def write_yaml(value: Mapping[str, Yaml]) -> bytes:
-    """Write a mapping as a YAML document in UTF-8."""
-    return "".join(f"{line}\n" for line in _mapping(value)).encode()
+def write_yaml(value: Mapping[str, Yaml] | Sequence[Yaml]) -> bytes:
+    """Write a mapping or a list as a YAML document in UTF-8."""
+    lines = _mapping(value) if isinstance(value, Mapping) else _sequence(value)
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _mapping(value: Mapping[str, Yaml]) -> Iterator[str]:

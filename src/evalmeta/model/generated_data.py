@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action of the agent; the latency is in milliseconds, the error is why it failed."""
+    """One action of the agent; the latency is in milliseconds, the error is why it failed.
+
+    `review` is the place in a file of outputs that were proposed, and that a person must review; empty for others.
+    """
 
     name: str
     input: JsonObject = field(default_factory=dict)
     output: JsonValue = None
     latency_ms: float | None = None
     error: str | None = None
+    review: str = ""
 
     @property
     def has_details(self) -> bool:
@@ -127,6 +131,8 @@ def invoked_actions(actions: Sequence[Action]) -> JsonValue:
             call["executionLatency"] = action.latency_ms
         if action.error is not None:
             call["error"] = action.error
+        if action.review:
+            call["review"] = action.review
         calls.append(call)
     return [calls] if calls else []
 

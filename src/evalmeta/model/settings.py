@@ -101,6 +101,18 @@ class SubjectSettings(AdapterSettings):
         return self.adapter, []
 
     @property
+    def is_scripted(self) -> bool:
+        """Return whether files of the project have its answers or its steps, so that only tests can be asked."""
+        return False
+
+    def proposed_doubles(self, root: Path) -> Mapping[Path, bytes]:
+        """Return files to write with proposed answers of the agent's actions, if files of the project answer them.
+
+        Only actions that nothing answers yet have one. Raise SettingsError if the agent cannot be used.
+        """
+        return {}
+
+    @property
     def language_model(self) -> str:
         """Return the model whose price answers have that name none: its key `model`; empty if there is none."""
         return str(getattr(self, "model", ""))

@@ -270,10 +270,14 @@ class Topic(NamedTuple):
 
 
 class ProjectAgents(NamedTuple):
-    """The agents of a project by name: those of its tests, and the topics of those of its bundles, scripts and bots."""
+    """The agents of a project by name: those of its tests, and the topics of those of its bundles, scripts and bots.
+
+    `defined` are the agents of definitions, which orgs can run.
+    """
 
     tested: frozenset[str]
     topics: dict[str, tuple[Topic, ...]]
+    defined: frozenset[str] = frozenset()
 
     @property
     def names(self) -> list[str]:
@@ -287,17 +291,21 @@ NO_AGENTS: Final = ProjectAgents(frozenset(), {})
 def find_agents(root: Path) -> ProjectAgents:
     """Return the agents that the files below a folder name; files that cannot be read name none."""
     tested: set[str] = set()
+    defined: set[str] = set()
     topics: dict[str, dict[str, Topic]] = {}
     files = list(files_below(root)) if root.is_dir() else []
     plugins = planner_files(files)
     for path in sorted(files):
-        tested.update(_tested_by(path))
+        subjects = _tested_by(path)
+        tested.update(subjects)
+        defined.update(subjects if parse_test_name(path.name) else ())
         agent = planner_agent(path)
         if match := _AGENT.fullmatch(path.name):
             agent = match[1]
         if agent:
             topics.setdefault(agent, {}).update({topic.name: topic for topic in _topics_in(path, plugins)})
-    return ProjectAgents(frozenset(tested), {name: tuple(topic.values()) for name, topic in topics.items()})
+    by_name = {name: tuple(topic.values()) for name, topic in topics.items()}
+    return ProjectAgents(frozenset(tested), by_name, frozenset(defined))
 
 
 def _tested_by(path: Path) -> list[str]:

@@ -92,6 +92,7 @@ def _read_action(source: JsonObject) -> Action:
         output=None if output == {} else output,
         latency_ms=float(latency) if isinstance(latency, int | float) else None,
         error=optional_text(source, "error"),
+        review=text(source, "review"),
     )
 
 

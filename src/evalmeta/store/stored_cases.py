@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalmeta.model.tally import DetailedTally
 
     Change = Callable[[CaseResult], CaseResult]
-    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None, *tuple[str, ...]]
+    _Action: TypeAlias = tuple[str, JsonObject, JsonValue, float | None, *tuple[str | None, ...]]
     _Tokens: TypeAlias = tuple[int | None, int | None, *tuple[int | str | None, ...]]
     _Passages: TypeAlias = list[tuple[str, str | None]]
     _Rare: TypeAlias = tuple[
@@ -218,6 +218,8 @@ def count_answers(
 
 def _from_action(action: Action) -> _Action:
     plain = action.name, action.input, action.output, action.latency_ms
+    if action.review:
+        return (*plain, action.error, action.review)
     return plain if action.error is None else (*plain, action.error)
 
 

@@ -31,7 +31,10 @@ def test_an_unrecorded_call_is_an_error_that_names_it_and_prints_the_row(tmp_pat
     inputs = '{"detail": true, "number": "7"}'
     assert str(raised.value) == f"no double answers the action find_ticket with the inputs {inputs}"
     row = f"- inputs: {inputs}\n  outputs: {{}}"
-    assert raised.value.actions == (f"Add this row to actions/find_ticket.yaml, with its outputs:\n\n{row}",)
+    assert raised.value.actions == (
+        f"Add this row to actions/find_ticket.yaml, with its outputs:\n\n{row}",
+        "Or write example outputs of all actions: evalmeta generate doubles Bike_Shop",
+    )
 
 
 def test_the_printed_row_answers_the_call(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import orjson
 
 from evalmeta import limits
+from evalmeta.api.agent_doubles import agents_here
 from evalmeta.api.agent_tests import agents_in_folders, read_test
 from evalmeta.api.discovery import find_tests, others_note
 from evalmeta.api.org_targets import default_of, org_of_environment
@@ -36,7 +37,7 @@ from evalmeta.model.login import EMBEDDED
 from evalmeta.model.redaction import error_text, redacted
 from evalmeta.model.run import Verdict
 from evalmeta.model.settings import RulesRater
-from evalmeta.org.subjects import bind_subject, trace_port
+from evalmeta.org.subjects import bind_settings, bind_subject, trace_port
 from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.report.text import and_more, count, file_size
 from evalmeta.store.database import open_database
@@ -45,6 +46,8 @@ from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
+
+    from evalmeta.model.settings import SubjectSettings
 
 
 Status = Literal["ok", "warning", "error"]
@@ -55,19 +58,22 @@ _SHOWN_CHARS: Final = 60
 _LARGE: Final = 1_000_000_000
 _PRUNE: Final = "evalmeta test prune --keep 50"
 _PROBE_BYTES: Final = 65_536
+_SHOWN_NAMES: Final = 5
+_DOUBLES: Final = "Write example outputs: evalmeta generate doubles"
 _SHOW_STALE: Final = "Show what to do: evalmeta validate"
 _RIGHT: Final = Rubric("bot_response_rating", "What is the capital of France?", "Paris.", expected="Paris.")
 _WRONG: Final = replace(_RIGHT, actual="Rome.")
 
 
 class Task(NamedTuple):
-    """What to check: an agent, its traces or a rater by its name, the store of a project, or its tests in an org.
+    """What to check: an agent, its traces or a rater by its name, other agents, the store of a project, or its tests.
 
+    `agents` are those in the project's files that no settings bind.
     `question` is what to ask agents and raters; None to load them only, and empty for the default, which is not sent to
     agents in Salesforce orgs.
     """
 
-    kind: Literal["agent", "traces", "rater", "tests", "store"]
+    kind: Literal["agent", "agents", "traces", "rater", "tests", "store"]
     root: str
     name: str = ""
     question: str | None = None
@@ -110,13 +116,51 @@ def _check_agent(project: Project, task: Task) -> Finding:
         return Finding("ok", f"{settings.adapter}: can be loaded; it was not asked")
     if isinstance(settings, ReplaySubject):
         return Finding("ok", "replay: the recordings can be read")
+    if settings.is_scripted and not task.question:
+        return _with_doubles(project, settings, "the files that choose its steps can be read; they answer tests only")
     if isinstance(settings, AgentforceSubject) and not task.question:
         return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
     if isinstance(bound, DescribedSubject) and not task.question:
         return Finding("ok", f"{settings.adapter}: has {run_to_end(bound.describe()).text}")
     question = task.question or HELLO
     answer = run_to_end(_ask(subject, question))
-    return Finding("ok", f"{settings.adapter}: answered {excerpt(question)} with {excerpt(answer)}")
+    return _with_doubles(project, settings, f"answered {excerpt(question)} with {excerpt(answer)}")
+
+
+def _with_doubles(project: Project, settings: SubjectSettings, message: str) -> Finding:
+    """Return the finding of an agent that works, or that nothing answers some of its actions."""
+    unanswered = [path.stem for path in settings.proposed_doubles(project.root)]
+    said = f"{settings.adapter}: {message}"
+    if not unanswered:
+        return Finding("ok", said)
+    names = and_more(unanswered, _SHOWN_NAMES)
+    return Finding("warning", f"{said}, but nothing answers its actions {names}", _DOUBLES)
+
+
+def _check_agents(project: Project, _: Task) -> Finding:
+    """Check the agents in files that no settings bind: they are not asked, and run no code of the project."""
+    agents = agents_here(project).items()
+    names: list[str] = []
+    faults: dict[str, EvalmetaError] = {}
+    unanswered: list[str] = []
+    for name, settings in agents:
+        if name in project.settings.subjects:
+            continue
+        names.append(name)
+        try:
+            bind_settings(settings, root=project.root, receives=False)
+            unanswered += [f"{name}.{path.stem}" for path in settings.proposed_doubles(project.root)]
+        except EvalmetaError as error:
+            faults[name] = error
+    if faults:
+        first = next(iter(faults.values()))
+        unusable = and_more(list(faults), _SHOWN_NAMES)
+        message = f"{len(faults)} of {count(len(names), 'agent')} cannot be run here ({unusable}): {error_text(first)}"
+        return finding_of(first)._replace(status="warning", message=message)
+    if unanswered:
+        missing = and_more(unanswered, _SHOWN_NAMES)
+        return Finding("warning", f"{', '.join(names)}: nothing answers the actions {missing}", _DOUBLES)
+    return Finding("ok", f"{', '.join(names)}: can be run, without settings")
 
 
 async def _ask(subject: Subject, question: str) -> str:
@@ -259,6 +303,7 @@ def _described(state: StoreState) -> str:
 
 _CHECKS: Final = {
     "agent": _check_agent,
+    "agents": _check_agents,
     "traces": _check_traces,
     "rater": _check_rater,
     "tests": _check_tests,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 import orjson
 
 from evalmeta import limits
+from evalmeta.api.agent_doubles import agents_here
 from evalmeta.api.doctor.checks import Check, Finding, Task, finding_of
 from evalmeta.api.doctor.org import examine_org
 from evalmeta.api.org_targets import Target, choose_target
@@ -157,6 +158,8 @@ def _tasks(project: Project, question: str | None, target_org: str | None) -> It
         yield f"agent {name}", Task("agent", root, name, question)
         if receives_traces(settings):
             yield f"traces {name}", Task("traces", root, name)
+    if agents_here(project).keys() - project.settings.subjects.keys():
+        yield "agents in files", Task("agents", root)
     for name in project.settings.raters:
         yield f"rater {name}", Task("rater", root, name, question)
     yield "store", Task("store", root)

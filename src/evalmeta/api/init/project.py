@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tomllib
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -33,10 +34,11 @@ from evalmeta.package.folders import files_below, target_path
 from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, Project, find_project, has_project, version_in_force
 from evalmeta.package.settings import load_settings
 from evalmeta.package.trust import STATE_FOLDER
+from evalmeta.report.text import count
 from evalmeta.xmlio.definitions import write_definition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evalmeta.model.json_value import JsonObject
     from evalmeta.model.settings import SubjectSettings
@@ -66,8 +68,11 @@ _DX_FILE: Final = """\
 _SAMPLE: Final = AgentChoice()
 _TESTS: Final = ("answers", "conversation")
 _PROPOSED: Final = "Proposed from the topics in the project: replace each utterance with what users say"
+_REPLACE: Final = "replace them in the folder actions, then remove review"
 _PYTEST_FILES: Final = ("conftest.py", "test_*.py", "*_test.py")
 _OWN_FORMATS: Final = frozenset({"definition", "testspec", "csv", None})
+# In each folder.
+_MAX_LINES: Final = 5
 _IGNORED: Final = f"{STATE_FOLDER}/\n"
 # Where the workflows write reports.
 _CI_IGNORED: Final = "results/\n"
@@ -138,15 +143,33 @@ def init_project(
         _proposals(root, real) if is_real else _definitions(root, agent) if is_dx else _specs(root, agent, subject)
     )
     ignored = f"{_IGNORED}{_CI_IGNORED if ci else ''}"
-    files = [*_project_files(root, agent, ignored, is_dx=is_dx), *tests]
+    doubles = list(_doubles(root)) if is_dx and is_real else []
+    files = [*_project_files(root, agent, ignored, is_dx=is_dx), *doubles, *tests]
     # Tests of real agents, and those that are there already, may be anywhere in the project.
     paths = () if is_real or (not is_dx and _has_tests(root)) else _test_paths(root, [test.path for test in tests])
     if ci:
         files.append(_workflow(root, ci, choice, paths))
     done = tuple(map(written, files, [root] * len(files)))
     kept = [] if choice == _SAMPLE else [file.path for file in done if file.state == "Kept"]
-    notes = (agent.note, *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"))
+    created = sum(file.state == "Created" for file in done if file.path in {double.path for double in doubles})
+    notes = (
+        agent.note,
+        f"{count(created, 'action')} will answer with example outputs: {_REPLACE}" if created else "",
+        *(_kept_note(path, subject) for path in kept if path.suffix == ".yaml"),
+    )
     return NewProject(root, agent.name, done, paths, tuple(filter(None, notes)), is_dx)
+
+
+def _doubles(root: Path) -> Iterator[NewFile]:
+    """Yield files with example outputs of the actions of scripts; none of a script with errors, which tests report."""
+    # Other projects do not need it.
+    from evalmeta.org.subjects import agent_settings
+
+    for name in sorted(_bundled(root)):
+        settings = agent_settings({}, name, root=root)
+        with suppress(EvalmetaError):
+            files = settings.proposed_doubles(root) if settings else {}
+            yield from (NewFile(path, content.decode()) for path, content in files.items())
 
 
 def _bundled(root: Path) -> set[str]:
@@ -263,11 +286,11 @@ def _definitions(root: Path, agent: NewAgent) -> Iterator[NewFile]:
 
 
 def _proposals(root: Path, real: ProjectAgents) -> Iterator[NewFile]:
-    """Yield a definition for each agent without tests: a case for each topic that the project's files say enough of."""
+    """Yield a definition for each agent without one: a case for each topic that the project's files say enough of."""
     project = find_project(root) if (root / PROJECT_FILE).is_file() else None
     for agent, topics in sorted(real.topics.items()):
         asked = [topic for topic in topics if topic.utterance]
-        if asked and agent not in real.tested:
+        if asked and agent not in real.defined:
             test = f"{agent}_Topics"
             cases = tuple(
                 TestCase(Inputs(topic.utterance), (Expectation(TOPIC, topic.name),), number)
@@ -377,5 +400,15 @@ def _write(root: Path, path: Path, text: str) -> None:
 
 
 def describe(project: NewProject) -> list[str]:
-    """Return a line for each file: what was done to it."""
-    return [f"{file.state:<8} {shown(file.path)}" for file in project.files]
+    """Return a line for each file: what was done to it; many files in one folder share a line."""
+    return list(state_lines(project.files))
+
+
+def state_lines(files: Iterable[NewFile]) -> Iterator[str]:
+    """Yield what was done to files, as `describe` does."""
+    groups: dict[tuple[Path, InitState], list[Path]] = {}
+    for file in files:
+        groups.setdefault((file.path.parent, file.state), []).append(file.path)
+    for (folder, state), paths in groups.items():
+        whole = [f"{len(paths)} files in {shown(folder)}"]
+        yield from (f"{state:<8} {line}" for line in (whole if len(paths) > _MAX_LINES else map(shown, paths)))

@@ -312,6 +312,32 @@ def spec(
 
 
 @generate.command()
+@click.argument("agents", nargs=-1, metavar="[AGENT]...")
+@json_option
+def doubles(*, agents: tuple[str, ...], as_json: bool) -> None:
+    """Write example outputs for the actions of agents in Agent Script.
+
+    AGENT is an agent of the project; by default, all of them. Only actions that nothing answers yet get a file,
+    actions/ACTION.yaml or actions/AGENT/ACTION.yaml. Replace the outputs with what the action returns: until `review`
+    is removed, a case is judged by its topics and actions only.
+
+    \b
+    evalmeta generate doubles
+    evalmeta generate doubles Order_Agent
+    """
+    files = api.agent_doubles.write_doubles(find_project(Path.cwd(), or_folder=True), agents)
+    if as_json:
+        print_json({"files": [{"path": str(file.path), "state": file.state} for file in files]})
+        return
+    for line in api.init.project.state_lines(files):
+        click.echo(line)
+    if not files:
+        click.echo("All actions have answers already.")
+        return
+    note("Replace the outputs with what the actions return, then remove review.")
+
+
+@generate.command()
 @_output_option
 @_overwrite_option
 @json_option

@@ -90,12 +90,12 @@ def broken(expectation: Expectation, reason: str, *, expected: str = "", actual:
     return TestResult(name, Verdict.ERROR, shown, actual, None, reason, label, error=reason)
 
 
-def to_be_reviewed(result: TestResult) -> TestResult:
-    """Return the result of a case that a person must review: UNDECIDED instead of PASS or FAILURE."""
+def to_be_reviewed(result: TestResult, why: str = TO_REVIEW) -> TestResult:
+    """Return a result that depends on something that a person must review: UNDECIDED instead of PASS or FAILURE."""
     if result.verdict not in DECIDED:
         return result
     would = "pass" if result.verdict is _PASS else "fail"
-    explanation = f"{TO_REVIEW}: it would {would}; {result.explanation}"
+    explanation = f"{why}: it would {would}; {result.explanation}"
     return result._replace(verdict=Verdict.UNDECIDED, explanation=explanation, threshold=None)
 
 

@@ -1,7 +1,8 @@
 """Doubles of actions: rows of a YAML file for each action, functions of the project, or the actions of a recorded run.
 
 A row has `inputs`, and `outputs` or `error`, and perhaps `delay` in seconds. The first row whose inputs are those of
-the call answers; a row without inputs answers every call.
+the call answers; a row without inputs answers every call. With `review: true`, its outputs were proposed, and a person
+must review them.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import Action
     from evalmeta.model.json_value import JsonObject, JsonValue
 
-_KEYS: Final = ("inputs", "outputs", "error", "delay")
+_KEYS: Final = ("inputs", "outputs", "error", "delay", "review")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an action returned: its outputs, or why it failed."""
+    """What an action returned: its outputs, or why it failed.
+
+    `review` is the place of the row, if a person must review its outputs.
+    """
 
     outputs: JsonObject
     error: str | None = None
+    review: str = ""
 
 
 class Double(Protocol):
@@ -106,7 +111,7 @@ class RecordedDouble:
         if action is None:
             return None
         outputs = action.output if isinstance(action.output, dict) else {}
-        return Outcome(outputs, action.error)
+        return Outcome(outputs, action.error, action.review)
 
 
 def _key(inputs: JsonObject) -> str:
@@ -114,11 +119,12 @@ def _key(inputs: JsonObject) -> str:
 
 
 class Doubles:
-    """The doubles of a script's actions, in the order in which they are tried."""
+    """The doubles of a script's actions, in the order in which they are tried; `files` are those with their rows."""
 
-    def __init__(self, doubles: Mapping[str, tuple[Double, ...]], folder: str) -> None:
+    def __init__(self, doubles: Mapping[str, tuple[Double, ...]], files: Mapping[str, str], agent: str) -> None:
         self._doubles = doubles
-        self._folder = folder
+        self._files = files
+        self._agent = agent
 
     async def run(self, name: str, inputs: JsonObject) -> Outcome:
         """Return the outcome of a call; raise SubjectError, with the row to add, if no double has one."""
@@ -128,7 +134,10 @@ class Doubles:
         row = f"- inputs: {json.dumps(inputs, ensure_ascii=False)}\n  outputs: {{}}"
         raise SubjectError(
             f"no double answers the action {name} with the inputs {json.dumps(inputs, ensure_ascii=False)}",
-            actions=[f"Add this row to {self._folder}/{name}.yaml, with its outputs:\n\n{row}"],
+            actions=[
+                f"Add this row to {self._files[name]}, with its outputs:\n\n{row}",
+                f"Or write example outputs of all actions: evalmeta generate doubles {self._agent}",
+            ],
         )
 
 
@@ -143,7 +152,7 @@ def read_rows(path: Path, actions: Sequence[ActionDefinition], *, label: str) ->
         diagnostics.error("script-double", "the file has no list of rows", line=1, hint="Begin each row with '- '.")
         diagnostics.check()
     rows = [
-        _row(YamlRecord(file, (number,), value, diagnostics, called="a row"), actions)
+        _row(YamlRecord(file, (number,), value, diagnostics, called="a row"), actions, label)
         for number, value in enumerate(file.value if isinstance(file.value, list) else ())
     ]
     for number, row in enumerate(rows[:-1]):
@@ -156,7 +165,7 @@ def read_rows(path: Path, actions: Sequence[ActionDefinition], *, label: str) ->
     return RowsDouble(tuple(rows))
 
 
-def _row(record: YamlRecord, actions: Sequence[ActionDefinition]) -> Row:
+def _row(record: YamlRecord, actions: Sequence[ActionDefinition], label: str) -> Row:
     record.check_keys(*_KEYS)
     inputs, outputs = record.object("inputs"), record.object("outputs")
     unknown = [_unknown_names(action, inputs, outputs) for action in actions]
@@ -169,7 +178,9 @@ def _row(record: YamlRecord, actions: Sequence[ActionDefinition]) -> Row:
     delay = record.number("delay") or 0.0
     if not 0 <= delay <= limits.MAX_CASE_TIMEOUT_SECONDS:
         record.error("script-double", "'delay' is not a number of seconds within the time of a case", "delay")
-    return Row(_plain(inputs), Outcome(_plain(outputs), error), delay)
+    line, _ = record.source.place(record.path)
+    review = f"{label}:{line}" if record.boolean("review") else ""
+    return Row(_plain(inputs), Outcome(_plain(outputs), error, review), delay)
 
 
 class _Unknown(NamedTuple):

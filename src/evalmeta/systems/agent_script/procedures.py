@@ -129,7 +129,8 @@ class Procedures:
             message = f"a double of {action.name} returned {', '.join(unknown)}, which the action does not declare"
             raise ScriptFault(message, action.position)
         latency = round(turn.recorder.now() - start, 3)
-        turn.actions.append(Action(action.name, inputs, outcome.outputs or None, latency, outcome.error))
+        called = Action(action.name, inputs, outcome.outputs or None, latency, outcome.error, outcome.review)
+        turn.actions.append(called)
         turn.recorder.tool(action.name, start, action=len(turn.actions) - 1)
         turn.outputs = outcome.outputs
         if outcome.error is not None:

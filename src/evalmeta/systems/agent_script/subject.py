@@ -60,14 +60,8 @@ class AgentScriptSubject(SubjectSettings):
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject that carries out the script; raise SettingsError if it, or what it needs, cannot be used."""
-        path = script_of(root, self.bundle)
-        if path is None:
-            raise SettingsError(
-                f"the project has no Agent Script of {self.bundle!r}",
-                actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
-            )
-        label = _label(path, root)
-        return self.bind_script(_read_script(path, label, root), label, root=root)
+        label, script = self._script(root)
+        return self.bind_script(script, label, root=root)
 
     def bind_script(self, script: Script, label: str, *, root: Path) -> Subject:
         """Return a subject that carries out a script of any origin as these settings say; raise like `bind`."""
@@ -82,7 +76,9 @@ class AgentScriptSubject(SubjectSettings):
         calls = Calls(root)
         recordings = read_recordings(root / self.recording) if self.recording else None
         model = self._model(script, recordings, calls, root)
-        doubles = Doubles(self._doubles(script, recordings, calls, root), str(self.actions))
+        files = self._row_files(script, root)
+        labels = {name: _label(path, root) for name, path in files.items()}
+        doubles = Doubles(self._doubles(script, files, recordings, calls), labels, self.bundle)
         agent = Agent(*(script, script.start, label, doubles, model.name), restarts=self.turns_begin == "start_agent")
 
         async def close() -> None:
@@ -91,10 +87,34 @@ class AgentScriptSubject(SubjectSettings):
 
         return SimpleSubject(lambda case: Conversation(agent, model.open(case), case), close=close)
 
+    @property
+    def is_scripted(self) -> bool:
+        """Return whether rules or a recording choose the steps."""
+        return not (self.model or self.target)
+
+    def proposed_doubles(self, root: Path) -> Mapping[Path, bytes]:
+        """Return files with example outputs of the actions that nothing answers; raise as `bind` does."""
+        from evalmeta.engine.subjects.calls import Calls
+        from evalmeta.engine.subjects.replay import read_recordings
+        from evalmeta.systems.agent_script.proposed_doubles import proposed_rows
+        from evalmeta.systems.agent_script.tools import actions_of
+
+        _, script = self._script(root)
+        files = self._row_files(script, root)
+        recordings = read_recordings(root / self.recording) if self.recording else None
+        calls = Calls(root)
+        try:
+            doubles = self._doubles(script, files, recordings, calls)
+        finally:
+            calls.close()
+        actions = actions_of(script)
+        return {files[name]: proposed_rows(actions[name]) for name in actions if not doubles[name]}
+
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the agent and what chooses, and the files that say what it does."""
         files = [path for path in (script_of(root, self.bundle), self._rules(root)) if path]
-        actions = sorted((root / self.actions).glob("*.yaml"))
+        folders = (root / self.actions, root / self.actions / self.bundle)
+        actions = [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
         chooser = f"{self.model} at {address_in_words(self.url)}" if self.model else self.target
         return f"agent_script {self.bundle} {chooser}".rstrip(), [*files, *actions]
 
@@ -103,6 +123,33 @@ class AgentScriptSubject(SubjectSettings):
         from evalmeta.engine.subjects.http import header_variables
 
         return (*super().key_variables(), *header_variables(self.headers))
+
+    def _script(self, root: Path) -> tuple[str, Script]:
+        """Return the path of the script in messages, and the script; raise SettingsError if it cannot be used."""
+        path = script_of(root, self.bundle)
+        if path is None:
+            raise SettingsError(
+                f"the project has no Agent Script of {self.bundle!r}",
+                actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
+            )
+        label = _label(path, root)
+        return label, _read_script(path, label, root)
+
+    def _row_files(self, script: Script, root: Path) -> dict[str, Path]:
+        """Return the file with the rows of each action by its name, also if it does not exist yet.
+
+        A file in the folder with the agent's name comes before one that agents share. In a project with several agents,
+        whose actions may have the same names, new files are the agent's own.
+        """
+        from evalmeta.systems.agent_script.tools import actions_of
+
+        folder = root / self.actions
+        has_others = len(_scripts_below(root)) > 1
+        files: dict[str, Path] = {}
+        for name in actions_of(script):
+            own, shared = folder / self.bundle / f"{name}.yaml", folder / f"{name}.yaml"
+            files[name] = own if own.is_file() or (has_others and not shared.is_file()) else shared
+        return files
 
     def _rules(self, root: Path) -> Path | None:
         """Return the file of rules: the one that the settings name, or the agent's own if no model is named."""
@@ -142,32 +189,36 @@ class AgentScriptSubject(SubjectSettings):
         return ChatModel(endpoint, self.model, url=self.url, extra=self.extra)
 
     def _doubles(
-        self, script: Script, recordings: Recordings | None, calls: Calls, root: Path
+        self, script: Script, files: Mapping[str, Path], recordings: Recordings | None, calls: Calls
     ) -> Mapping[str, tuple[Double, ...]]:
         from evalmeta.engine.project_code import import_from
         from evalmeta.systems.agent_script.recorded import recorded_doubles
         from evalmeta.systems.agent_script.tools import actions_of
 
         recorded = recorded_doubles(recordings) if recordings else {}
-        module = import_from(root, self.functions, called="the subject's functions") if self.functions else None
+        module = import_from(calls.root, self.functions, called="the subject's functions") if self.functions else None
         return {
-            name: tuple(self._doubles_of(actions, module, recorded, calls))
+            name: (
+                *_rows_in(files[name], actions, calls.root),
+                *_function_in(module, name, calls),
+                *([recorded[name]] if name in recorded else []),
+            )
             for name, actions in actions_of(script).items()
         }
 
-    def _doubles_of(
-        self, actions: list[ActionDefinition], module: ModuleType | None, recorded: Mapping[str, Double], calls: Calls
-    ) -> Iterator[Double]:
-        from evalmeta.systems.agent_script.doubles import FunctionDouble, read_rows
 
-        name = actions[0].name
-        rows = calls.root / self.actions / f"{name}.yaml"
-        if rows.is_file():
-            yield read_rows(rows, actions, label=_label(rows, calls.root))
-        if callable(function := getattr(module, name, None)):
-            yield FunctionDouble(calls.of(function), name)
-        if name in recorded:
-            yield recorded[name]
+def _rows_in(file: Path, actions: list[ActionDefinition], root: Path) -> Iterator[Double]:
+    from evalmeta.systems.agent_script.doubles import read_rows
+
+    if file.is_file():
+        yield read_rows(file, actions, label=_label(file, root))
+
+
+def _function_in(module: ModuleType | None, name: str, calls: Calls) -> Iterator[Double]:
+    from evalmeta.systems.agent_script.doubles import FunctionDouble
+
+    if callable(function := getattr(module, name, None)):
+        yield FunctionDouble(calls.of(function), name)
 
 
 def bundle_settings(root: Path, name: str) -> SubjectSettings | None:
@@ -179,15 +230,26 @@ def bundle_settings(root: Path, name: str) -> SubjectSettings | None:
 
 def script_of(root: Path, agent: str) -> Path | None:
     """Return the Agent Script of an agent of a project; None if it has none."""
-    from evalmeta.errors import EvalmetaError
     from evalmeta.package.agent_files import find_script
+
+    return find_script(_source_folders(root), agent)
+
+
+def _scripts_below(root: Path) -> set[str]:
+    """Return the names of the agents in Agent Script of a project."""
+    from evalmeta.package.agent_files import find_scripts
+
+    return {name for folder in _source_folders(root) for name in find_scripts(folder)}
+
+
+def _source_folders(root: Path) -> tuple[Path, ...]:
+    from evalmeta.errors import EvalmetaError
     from evalmeta.package.project import find_project
 
     try:
-        folders = find_project(root, with_settings=False).package_directories
+        return tuple(find_project(root, with_settings=False).package_directories)
     except EvalmetaError:
-        folders = (root,)
-    return find_script(folders, agent)
+        return (root,)
 
 
 def _label(path: Path, root: Path) -> str:
@@ -236,5 +298,6 @@ def _no_model(bundle: str) -> SettingsError:
         actions=[
             f"Add these lines to evalmeta.toml, with your model and key:\n\n{model_lines(bundle, bundle)}",
             f"Or write rules instead of a model to {RULES}/{bundle}.yaml:\n\n{rules}",
+            "Or let a model at a URL choose the steps of all agents: evalmeta init --model http://127.0.0.1:8000/v1",
         ],
     )

@@ -170,6 +170,12 @@ def _type_of(parameter: Parameter) -> str:
     return _LIGHTNING_TYPES.get(field_text(parameter.fields, "complex_data_type_name"), parameter.type)
 
 
+def output_type(parameter: Parameter) -> str:
+    """Return the type of an output's values; for objects, that of the platform that they name, if evalmeta knows it."""
+    named = field_text(parameter.fields, "complex_data_type_name")
+    return named if named in _LIGHTNING_TYPES and parameter.type in {"object", "string"} else parameter.type
+
+
 def _is_required(parameter: Parameter) -> bool:
     values = [field.value for field in parameter.fields if field.key == "is_required"]
     return any(isinstance(value, Literal) and value.value is True for value in values)
