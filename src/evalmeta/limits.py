@@ -242,7 +242,11 @@ INTEGRITY_SECONDS: Final = 5.0
 # by step; and how long it gives pages back.
 MAX_REWRITTEN_BYTES: Final = 1_000_000_000
 SHRINK_SECONDS: Final = 60.0
-# How long one check of `evalmeta doctor` may take.
+# Topics and tools of an agent that is a Python object, and agents in it; a large one has about 200.
+MAX_AGENT_PARTS: Final = 10_000
+# A file with the topics and tools of an agent, as `evalmeta coverage` read them last.
+MAX_KEPT_PARTS_BYTES: Final = 20_000_000
+# How long one check of `evalmeta doctor` may take, and how long an agent may take to list its tools.
 DOCTOR_SECONDS: Final = 30.0
 # How long a server may take to start, and to answer a status request.
 START_SECONDS: Final = 30.0

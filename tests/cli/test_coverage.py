@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+import evalmeta.plugins
+from evalmeta import limits
+from installed import install
 from systems.mcp.tool_server import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from cli.conftest import Outcome
@@ -221,7 +225,7 @@ def test_an_agent_that_cannot_list_its_tools_is_an_error(
     (tmp_path / "evalmeta.toml").write_text('[subjects.desk]\nadapter = "http"\nurl = "http://127.0.0.1:9/"\n')
     refused = evalmeta("coverage", "desk")
     assert refused.code == 2
-    assert "the adapter http cannot list them" in refused.err
+    assert "desk are not known (adapter http): its adapter cannot list them" in refused.err
 
 
 def test_calls_of_eval_sets_cover_actions(desk: Path, evalmeta: Evalmeta) -> None:
@@ -245,3 +249,110 @@ def test_other_formats_have_the_same_table(evalmeta: Evalmeta) -> None:
     assert "<td>Loans.Find_Loans</td><td>1 case</td>" in page
     assert "http" not in page.replace("http-equiv", "")
     assert evalmeta("coverage", "--result-format", "human").out.count("\n") > 5
+
+
+KIND = """\
+import threading
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
+from evalmeta.engine.subjects.kinds import AgentKind
+
+class Bot:
+    hangs = False
+
+def parts(bot):
+    if bot.hangs:
+        threading.Event().wait()
+    return inventory_of([Member("desk", (Tool("refund"),), is_reached=False), Member("Loans", (Tool("Renew"),))])
+
+BOT = AgentKind(classes=frozenset({"Bot"}), open=print, parts=parts)
+"""
+BOT = """\
+from pathlib import Path
+import acme
+print("imported")
+Path("imported.txt").touch()
+bot = acme.Bot()
+def answer(utterance): return utterance
+"""
+
+
+@pytest.fixture
+def bots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Gives a project with an agent of an installed framework, which notes that it is imported, and a test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "acme", raising=False)
+    install(tmp_path, "agents", "acme = acme:BOT", KIND)
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - what is installed does not change otherwise
+    (tmp_path / "my_bots.py").write_text(BOT)
+    (tmp_path / "evalmeta.toml").write_text('[subjects.Bot]\nadapter = "python"\ntarget = "my_bots:bot"\n')
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs/bot.yaml").write_text("subject: Bot\ntestCases:\n- {input: a, topic: Loans, actions: [Renew]}\n")
+    yield tmp_path
+    monkeypatch.undo()
+    evalmeta.plugins._found.cache_clear()  # noqa: SLF001 - likewise
+
+
+@pytest.mark.usefixtures("bots")
+def test_the_agents_and_tools_of_an_object_of_a_framework_are_parts(evalmeta: Evalmeta) -> None:
+    shown = evalmeta("coverage", "Bot", "--result-format", "json", "--min-coverage", "67")
+    assert shown.code == 100
+    assert "imported" not in shown.out
+    assert parts(shown) == {".Loans": True, "desk.refund": False, "Loans.Renew": True}
+    page = evalmeta("coverage", "Bot", "--result-format", "html").out
+    assert "<td>desk.refund</td><td>no case</td>" in page
+    assert "topic: Loans" in evalmeta("generate", "spec", "--from-agent", "Bot").out
+
+
+def test_only_an_agent_that_is_named_is_imported(bots: Path, evalmeta: Evalmeta) -> None:
+    refused = evalmeta("coverage")
+    assert refused.code == 2
+    assert "evalmeta coverage Bot" in refused.err
+    script = bots / "aiAuthoringBundles/Desk/Desk.agent"
+    script.parent.mkdir(parents=True)
+    script.write_text(SCRIPT)
+    shown = evalmeta("coverage")
+    assert shown.out.startswith("Desk: 0 %")
+    assert "must be named to be asked for its tools: Bot" in shown.err
+    assert not (bots / "imported.txt").exists()
+    assert evalmeta("coverage", "Desk").err.count("Bot") == 0
+
+
+def test_a_target_that_the_settings_do_not_name_is_not_imported(bots: Path, evalmeta: Evalmeta) -> None:
+    (bots / "evalmeta.toml").write_text("")
+    assert evalmeta("coverage", "my_bots:bot").code == 2
+    assert not (bots / "imported.txt").exists()
+
+
+def test_an_agent_that_cannot_be_imported_is_the_error_of_a_run(bots: Path, evalmeta: Evalmeta) -> None:
+    (bots / "my_bots.py").write_text("import no_such_module\n")
+    refused = evalmeta("coverage", "Bot")
+    assert refused.code == evalmeta("run", "specs").code == 2
+    assert "my_bots.py:1: ModuleNotFoundError" in refused.err
+    assert refused.out == ""
+
+
+def test_an_agent_that_never_lists_its_tools_is_an_error(
+    bots: Path, monkeypatch: pytest.MonkeyPatch, evalmeta: Evalmeta
+) -> None:
+    monkeypatch.setattr(limits, "DOCTOR_SECONDS", 0.05)
+    (bots / "my_bots.py").write_text(f"{BOT}bot.hangs = True\n")
+    refused = evalmeta("coverage", "Bot")
+    assert refused.code == 2
+    assert "the agent Bot did not list its tools within 0.05 s" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ('adapter = "python"\ntarget = "my_bots:answer"', "a function or an object with open, does not list its tools"),
+        ('adapter = "a2a"\nurl = "http://127.0.0.1:9"', "the skills in its agent card name no tools or topics"),
+    ],
+)
+def test_an_agent_that_does_not_list_tools_is_an_error_that_says_why(
+    bots: Path, evalmeta: Evalmeta, settings: str, why: str
+) -> None:
+    (bots / "evalmeta.toml").write_text(f"[subjects.Bot]\n{settings}\n")
+    refused = evalmeta("coverage", "Bot", "--min-coverage", "0")
+    assert refused.code == 2
+    assert why in refused.err

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from google.adk.agents import LlmAgent
+from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.apps import App
 from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import InMemoryRunner
-from google.adk.tools import FunctionTool
+from google.adk.tools import AgentTool, FunctionTool
+from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
-from talks import answers, results
+from talks import answers, parts, results
 
 
 class Fake(BaseLlm):
@@ -116,3 +117,51 @@ def test_a_call_that_a_person_must_confirm_is_an_error() -> None:
 
 def test_init_takes_an_agent(project) -> None:
     project("from adk_agents import orders\nthing = orders()\n")
+
+
+class Shop(BaseToolset):
+    """Tools that are listed by a call, as those of servers are."""
+
+    closed = 0
+
+    async def get_tools(self, readonly_context=None):
+        return [FunctionTool(get_order)]
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def office() -> LlmAgent:
+    """Returns an agent above one that only calls others, of which one has a toolset with a prefix."""
+    clerk = LlmAgent(name="clerk", model="fake", tools=[Shop(tool_name_prefix="shop")])
+    steps = SequentialAgent(name="steps", sub_agents=[orders(), clerk])
+    return LlmAgent(name="office", model="fake", sub_agents=[steps], tools=[AgentTool(orders("helper")), refund])
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [lambda agent: agent, lambda agent: App(name="shop", root_agent=agent), lambda agent: InMemoryRunner(agent=agent)],
+    ids=["agent", "app", "runner"],
+)
+def test_sub_agents_that_answer_are_topics_and_all_tools_are_actions(wrap) -> None:
+    assert parts(wrap(office())) == [
+        *("orders", "clerk", "office.helper", "office.refund"),
+        *("orders.get_order", "orders.refund", "orders.get_city", "orders.cancel", "clerk.shop_get_order"),
+    ]
+    assert parts(orders()) == [".get_order", ".refund", ".get_city", ".cancel"]
+
+
+def test_a_toolset_is_closed_after_it_was_listed() -> None:
+    shop = Shop()
+    assert parts(LlmAgent(name="clerk", model="fake", tools=[shop])) == [".get_order"]
+    assert shop.closed == 1
+
+
+@pytest.mark.parametrize("adapter", ["python", "adk"])
+def test_cases_cover_the_topics_and_tools_that_they_expect(coverage, adapter) -> None:
+    source = "from adk_agents import office\nthing = root_agent = office()\n"
+    cases = "- {input: a, topic: orders, actions: [refund]}\n"
+    target = "desk" if adapter == "adk" else "desk:thing"
+    covered = coverage(source, cases, adapter=adapter, target=target)
+    assert {name for name, is_covered in covered.items() if is_covered} == {"orders", "orders.refund"}
+    assert len(covered) == 9

@@ -14,7 +14,7 @@ from agent_framework import (
     tool,
 )
 from agent_framework_orchestrations import HandoffBuilder
-from talks import answers, results
+from talks import answers, parts, results
 
 from evalmeta.errors import SettingsError
 
@@ -152,3 +152,16 @@ def test_a_workflow_itself_is_refused_with_the_function_to_write(thing) -> None:
     with pytest.raises(SettingsError, match="holds one conversation") as caught:
         results(thing, ["Hi"])
     assert "def make_agent(): return WorkflowBuilder(" in caught.value.actions[0]
+
+
+def test_the_tools_of_an_agent_are_its_actions() -> None:
+    assert parts(orders()) == [".get_order", ".refund", ".cancel"]
+
+
+@pytest.mark.parametrize("make", [handoffs, handoffs_as_agent])
+def test_agents_of_a_handoff_are_topics_and_handoffs_are_not_actions(make) -> None:
+    assert parts(make) == ["Orders", "Orders.get_order", "Orders.refund", "Orders.cancel"]
+
+
+def test_agents_of_a_workflow_after_the_first_are_topics() -> None:
+    assert parts(two) == ["Orders", "Orders.get_order", "Orders.refund", "Orders.cancel"]

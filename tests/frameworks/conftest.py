@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @pytest.fixture
@@ -30,3 +31,27 @@ def project(tmp_path: Path) -> Callable[[str], str]:
         return outputs[1]
 
     return make
+
+
+@pytest.fixture
+def coverage(tmp_path: Path) -> Callable[..., Mapping[str, bool]]:
+    """Makes a project with `thing` of a source as its agent and these test cases; returns which parts are covered.
+
+    They are those that `evalmeta coverage` names: `name` of topics, `topic.name` of actions.
+    """
+
+    def measure(source: str, cases: str, *, adapter: str = "python", target: str = "desk:thing") -> Mapping[str, bool]:
+        (tmp_path / "desk.py").write_text(source)
+        (tmp_path / "evalmeta.toml").write_text(f'[subjects.desk]\nadapter = "{adapter}"\ntarget = "{target}"\n')
+        (tmp_path / "desk.yaml").write_text(f"subject: desk\ntestCases:\n{cases}")
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "EVALMETA_HOME": str(tmp_path / "home")}
+        program = [sys.executable, "-m", "evalmeta", "coverage", "desk", "--result-format", "json"]
+        done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (agent,) = json.loads(done.stdout)["agents"]
+        return {
+            f"{part['topic']}.{part['name']}" if part["topic"] else part["name"]: part["covered"]
+            for part in agent["parts"]
+        }
+
+    return measure

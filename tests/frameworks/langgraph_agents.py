@@ -13,7 +13,7 @@ from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
-from talks import answers, results
+from talks import answers, parts, results
 from typing_extensions import TypedDict
 
 
@@ -215,3 +215,25 @@ def test_an_async_factory_makes_agents() -> None:
 
 def test_init_takes_a_graph(project) -> None:
     project("from langgraph_agents import create_agent, Model, TOOLS\nthing = create_agent(Model(), tools=TOOLS)\n")
+
+
+def test_the_tools_of_an_agent_are_its_actions(agent) -> None:
+    assert parts(agent) == [".get_order", ".refund", ".search"]
+
+
+def test_graphs_in_a_graph_are_topics_with_the_tools_below_them() -> None:
+    assert parts(desk()) == ["orders", "orders.get_order", "orders.refund", "orders.search"]
+
+
+def test_a_graph_without_tools_has_no_parts() -> None:
+    assert parts(custom()) == []
+
+
+def test_cases_cover_the_tools_and_the_inner_graphs_that_they_expect(coverage) -> None:
+    cases = "- {input: a, topic: orders, actions: [get_order]}\n- {input: b, actions: [lookup]}\n"
+    assert coverage("from langgraph_agents import desk\nthing = desk()\n", cases) == {
+        "orders": True,
+        "orders.get_order": True,
+        "orders.refund": False,
+        "orders.search": False,
+    }

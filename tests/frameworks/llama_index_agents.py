@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
@@ -12,7 +13,9 @@ from llama_index.core.workflow import (
     Workflow,
     step,
 )
-from talks import answers, results
+from talks import answers, parts, results
+
+from evalmeta.errors import NotFound
 
 
 def say(messages, **others):
@@ -123,3 +126,13 @@ def test_a_workflow_is_asked_with_its_arguments() -> None:
 
 def test_init_takes_a_workflow(project) -> None:
     project("from llama_index_agents import desk\nthing = desk()\n")
+
+
+def test_agents_reached_by_handoffs_are_topics_and_their_tools_are_actions() -> None:
+    assert parts(desk()) == ["Triage", "Orders", "Orders.get_order", "Orders.refund", "Orders.cancel"]
+    assert parts(orders()) == [".get_order", ".refund", ".cancel"]
+
+
+def test_a_workflow_that_is_no_agent_does_not_list_tools() -> None:
+    with pytest.raises(NotFound, match="Shout does not list its tools"):
+        parts(Shout())

@@ -11,6 +11,10 @@ from mcp.server import MCPServer
 from pydantic import BaseModel
 from talks import answers, results
 
+from evalmeta.engine.event_loop import run_to_end
+from evalmeta.engine.subjects import bind
+from evalmeta.systems.mcp.subject import McpSubject
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -67,6 +71,11 @@ def test_two_calls_return_structured_values(settings: dict) -> None:
     ]  # fmt: skip
     (action,) = first.actions
     assert (action.name, action.input, action.output) == ("get_order", {"id": "7"}, first.value)
+
+
+def test_the_tools_of_a_server_are_its_actions(settings: dict) -> None:
+    inventory = run_to_end(bind(McpSubject.model_validate(settings), root=Path()).inventory())
+    assert [part.name for part in inventory.parts] == ["get_order", "find_order", "hello"]
 
 
 def test_the_error_of_a_tool_is_the_error_of_its_action(settings: dict) -> None:

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 
-from agents import Agent, Model, RunContextWrapper, function_tool
+import pytest
+from agents import Agent, Handoff, Model, RunContextWrapper, function_tool, handoff
 from agents.items import ModelResponse
+from agents.mcp import MCPServerStdio
 from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from talks import answers, results
+from talks import answers, parts, results
+
+from evalmeta.errors import SubjectError
 
 
 class Fake(Model):
@@ -117,3 +121,38 @@ def test_a_case_approves_a_call() -> None:
 
 def test_init_takes_an_agent(project) -> None:
     project("from openai_agents_agents import orders\nthing = orders()\n")
+
+
+def desk() -> Agent:
+    """Returns an agent that hands over to two others, one of which hands back."""
+    triage = Agent(name="Triage", tools=[refund], handoffs=[orders()])
+    billing = Agent(name="Billing", tools=[orders().as_tool("ask_orders", "Asks about orders")], handoffs=[triage])
+    triage.handoffs.append(handoff(billing))
+    return triage
+
+
+def test_agents_reached_by_handoffs_are_topics_and_their_tools_are_actions() -> None:
+    assert parts(desk()) == [
+        *("Triage", "Orders", "Billing", "Triage.refund"),
+        *("Orders.get_order", "Orders.refund", "Orders.cancel", "Orders.get_city", "Billing.ask_orders"),
+    ]
+    assert parts(orders()) == [".get_order", ".refund", ".cancel", ".get_city"]
+
+
+def test_tools_of_a_server_that_is_not_connected_are_an_error_and_not_left_out() -> None:
+    server = MCPServerStdio({"command": "python"}, name="shop")
+    with pytest.raises(SubjectError, match="connect"):
+        parts(Agent(name="Orders", tools=[refund], mcp_servers=[server]))
+
+
+def test_an_agent_that_a_handoff_does_not_refer_to_is_an_error() -> None:
+    target = Handoff("transfer", "", {}, lambda context, text: None, agent_name="Gone")
+    with pytest.raises(SubjectError, match="the tools of Gone"):
+        parts(Agent(name="Triage", handoffs=[target]))
+
+
+def test_cases_cover_the_topics_and_tools_that_they_expect(coverage) -> None:
+    cases = "- {input: a, topic: Orders, actions: [get_order]}\n- {input: b, handoffs: [Billing]}\n"
+    covered = coverage("from openai_agents_agents import desk\nthing = desk()\n", cases)
+    assert {name for name, is_covered in covered.items() if is_covered} == {"Orders", "Billing", "Orders.get_order"}
+    assert len(covered) == 9

@@ -3,10 +3,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pydantic import BaseModel
-from pydantic_ai import Agent, DeferredToolRequests, ModelRetry, RunContext
+from pydantic_ai import Agent, DeferredToolRequests, FunctionToolset, ModelRetry, RunContext
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
-from talks import answers, results
+from pydantic_ai.toolsets import DynamicToolset
+from talks import answers, parts, results
 
 
 @dataclass
@@ -118,3 +119,46 @@ def test_a_case_approves_a_call() -> None:
 
 def test_init_takes_an_agent(project) -> None:
     project("from pydantic_ai_agents import orders\nthing = orders()\n")
+
+
+def equipped() -> Agent:
+    """Returns an agent whose tools come from itself, from a toolset with a prefix, and from one made for each run."""
+    shop = FunctionToolset(tools=[lookup], id="shop")
+
+    def of_the_run(context: RunContext[Customer]) -> FunctionToolset:
+        return FunctionToolset(tools=[lookup]).prefixed(context.deps.city or "anywhere")
+
+    agent = orders(toolsets=[shop.prefixed("shop"), DynamicToolset(of_the_run)], deps_type=Customer)
+
+    @agent.tool(prepare=lambda context, tool: tool if context.deps.city else None)
+    def only_in_a_city(context: RunContext[Customer]) -> str:
+        return context.deps.city
+
+    return agent
+
+
+def lookup(id: str) -> str:
+    """Looks an order up."""
+    return id
+
+
+def test_tools_of_all_toolsets_are_actions_under_the_names_that_answers_have() -> None:
+    assert parts(equipped()) == [".get_order", ".refund", ".shop_lookup", ".anywhere_lookup"]
+
+
+def test_tools_are_listed_although_the_dependencies_cannot_be_made() -> None:
+    class Connection:
+        def __init__(self, url) -> None:
+            raise AssertionError
+
+    assert parts(orders(deps_type=Connection)) == [".get_order", ".refund"]
+
+
+def test_cases_cover_the_tools_that_they_expect(coverage) -> None:
+    source = "from pydantic_ai_agents import equipped\nthing = equipped()\n"
+    assert coverage(source, "- {input: a, actions: [shop_lookup]}\n- {input: b, not_actions: [refund]}\n") == {
+        "get_order": False,
+        "refund": False,
+        "shop_lookup": True,
+        "anywhere_lookup": False,
+    }

@@ -7,7 +7,7 @@ from strands import Agent, ToolContext, tool
 from strands.hooks import BeforeToolCallEvent, HookProvider
 from strands.models.model import Model
 from strands.multiagent import GraphBuilder, Swarm
-from talks import answers, results
+from talks import answers, parts, results
 
 from evalmeta.errors import SettingsError
 
@@ -230,3 +230,14 @@ def test_several_agents_need_a_factory_and_no_history() -> None:
         "cannot begin with a conversation history"
         in results(swarm, {"input": "Hi", "conversationHistory": history})[0].error
     )
+
+
+def test_the_tools_of_an_agent_are_its_actions() -> None:
+    assert sorted(parts(orders)) == [".cancel", ".get_city", ".get_order", ".refund"]
+
+
+@pytest.mark.parametrize("make", [swarm, graph])
+def test_nodes_after_the_first_are_topics_and_handoffs_are_not_actions(make) -> None:
+    assert parts(make)[:1] == ["Orders"]
+    assert all(name.startswith("Orders.") for name in parts(make)[1:])
+    assert len(parts(make)) > 1

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from evalmeta.api.agent_inventories import find_inventory
+from evalmeta.model.login import User
+from evalmeta.package.project import find_project
+from evalmeta.store.database import open_database
+from evalmeta.viewer.coverage import coverage_page
+from evalmeta.viewer.pages import Source
+from systems.mcp.tool_server import PROGRAM
+from viewer.conftest import Browser
+
 if TYPE_CHECKING:
     from evalmeta.package.project import Project
-    from viewer.conftest import Browser
 
 SCRIPT = """\
 start_agent router:
@@ -59,3 +68,34 @@ def test_a_test_that_cannot_be_read_is_an_error_on_the_page(project: Project, br
 
 def test_a_project_without_agents_in_files_says_so(browser: Browser) -> None:
     assert "has no agent in Agent Script or classic metadata" in browser.page("/view/coverage")
+
+
+def test_a_page_shows_the_tools_that_an_agent_listed_last_and_starts_nothing(project: Project) -> None:
+    note = project.root / "started.txt"
+    program = f"import runpy; open({str(note)!r}, 'w'); runpy.run_path({PROGRAM[1]!r}, run_name='__main__')"
+    settings = project.root / "evalmeta.toml"
+    settings.write_text(f'[subjects.Shop]\nadapter = "mcp"\ncommand = {json.dumps([PROGRAM[0], "-c", program])}\n')
+    (project.root / "orders.yaml").write_text("subject: Shop\ntestCases:\n- {input: {tool: count}, contains: a}\n")
+    shop = Browser(find_project(project.root))
+    html = shop.page("/view/coverage")
+    assert "<code>evalmeta coverage Shop</code>" in html
+    assert "parts are covered" not in html
+    assert not note.exists()
+
+    find_inventory(find_project(project.root), "Shop")
+    note.unlink()
+    html = shop.page("/view/coverage?agent=Shop")
+    assert "Shop: 33.33 % of 3 parts are covered (1 test, 1 case)" in html
+    assert "Its topics and tools are those that it listed on 2" in html
+    assert "have changed since then" not in html
+    assert not note.exists()
+
+    settings.write_text('[subjects.Shop]\nadapter = "mcp"\nurl = "http://127.0.0.1:9/mcp"\n')
+    assert "have changed since then" in Browser(find_project(project.root)).page("/view/coverage")
+
+
+def test_a_user_who_is_no_admin_sees_no_agents(project: Project) -> None:
+    ann = User("005000000000009AAA", "ann", "ann@example.com", is_admin=False)
+    with open_database(project.store) as database:
+        page = coverage_page(Source(project, database, user=ann), {})
+    assert page.values["names"] == page.values["commands"] == []

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.api.coverage import find_inventory
+from evalmeta.api.agent_inventories import find_inventory
 from evalmeta.errors import NotFound
 from evalmeta.formats.testspec import read_spec
 from evalmeta.formats.yaml_source import write_yaml
-from evalmeta.package.agent_files import agents_of
 
 if TYPE_CHECKING:
     from evalmeta.formats.yaml_source import Yaml
@@ -29,7 +28,7 @@ def propose_spec(project: Project, agent: str) -> tuple[bytes, int]:
         NotFound: the agent, or its parts, are not known.
         FormatError: a script cannot be read.
     """
-    inventory = find_inventory(project, agent, agents_of(project).agents())
+    inventory = find_inventory(project, agent)
     cases: list[Yaml] = [_case(part) for part in inventory.parts if part.kind in {"topic", "action"}]
     if not cases:
         raise NotFound(f"the agent {agent} has no topics and no actions, so there is no test case to propose")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.api.agent_inventories import find_inventory, has_changed, kept_inventory, listing_agents
 from evalmeta.api.agent_tests import read_test
 from evalmeta.api.discovery import find_tests, read_all
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.engine.scorers.actions import MATCH_RULES, match_name
 from evalmeta.engine.scorers.trajectories import match_of_calls
-from evalmeta.errors import NotFound, nearest_word
-from evalmeta.model.coverage import AgentCoverage, Conversation, CoveredTurn, Inventory, TestedCase, cover
+from evalmeta.errors import NotFound
+from evalmeta.model.coverage import AgentCoverage, Conversation, CoveredTurn, TestedCase, cover
 from evalmeta.model.expectations import ACTIONS, TOPIC, canonical_name, parse_actions
-from evalmeta.org.subjects import agent_settings
 from evalmeta.package.agent_files import agents_of
 from evalmeta.package.files import shown
-from evalmeta.report.text import and_more
 from evalmeta.store.database import open_database
 from evalmeta.store.run_lists import recent_runs
 
@@ -28,68 +28,82 @@ if TYPE_CHECKING:
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.discovery import FoundTests
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case, Quarantines, Turn
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.run import CaseResult
     from evalmeta.model.run_options import ActionMatch
     from evalmeta.package.project import Project
 
-_SHOWN_AGENTS: Final = 5
 _CALLS: Final = "calls"
 """The term of expectations with calls, as formats of other systems write them."""
 
 
 class MeasuredCoverage(NamedTuple):
-    """The coverage of agents, and the files of the project that could be tests and are none, with the reason."""
+    """The coverage of agents.
+
+    Attributes:
+        others: the files of the project that could be tests and are none, with the reason.
+        left_out: the agents that were not asked for their tools.
+    """
 
     agents: Sequence[AgentCoverage]
     others: Mapping[Path, str]
+    left_out: Sequence[str] = ()
 
 
 def measure_coverage(project: Project, agent: str = "") -> MeasuredCoverage:
     """Return the coverage of an agent, or of all agents in the project's Agent Script and classic metadata.
 
-    The tests are those in the files of the project; a definition that is in an org only does not count.
+    An agent that is not in files is asked for its tools, which may run its code; only if it is named. The tests are
+    those in the files of the project; a definition that is in an org only does not count.
 
     Raises:
         NotFound: the project has no such agent, or the agent has nothing that tests could cover.
         FormatError, InvalidMetadata: a test or a script cannot be read.
+        EvalmetaError: the agent cannot be imported, started or asked.
     """
-    known = agents_of(project).agents()
-    agents = [agent] if agent else known
-    if not agents:
-        actions = ["Name an agent whose tools are known: evalmeta coverage AGENT, for adapters such as mcp."]
-        raise NotFound("the project has no agent in Agent Script or classic metadata", actions=actions)
-    inventories = {name: find_inventory(project, name, known) for name in agents}
-    found = _find_tests(project)
+    names = [agent] if agent else agents_of(project).agents()
+    others = listing_agents(project)
+    if not names:
+        ways_out = [f"To let an agent list its tools, name it: evalmeta coverage {name}" for name in others[:1]]
+        raise NotFound(
+            "the project has no agent in Agent Script or classic metadata",
+            actions=ways_out or ["docs/coverage.md says which agents can list their topics and tools."],
+        )
+    measured = _measure(project, {name: find_inventory(project, name) for name in names})
+    return measured if agent else measured._replace(left_out=others)
+
+
+def measure_known_coverage(project: Project, agent: str = "") -> MeasuredCoverage:
+    """Return the coverage of an agent, or of all agents, without running code of any.
+
+    Agents that are not in files have the parts that they listed when `measure_coverage` asked them last; those that
+    were not asked yet are left out.
+
+    Raises:
+        NotFound: an agent in files has nothing that tests could cover.
+        FormatError, InvalidMetadata: a test or a script cannot be read.
+    """
+    listing = [name for name in listing_agents(project) if not agent or name == agent]
+    kept = {name: found for name in listing if (found := kept_inventory(project, name))}
+    in_files = [name for name in agents_of(project).agents() if not agent or name == agent]
+    inventories = {name: find_inventory(project, name) for name in in_files}
+    measured = _measure(project, inventories | {name: found.inventory for name, found in kept.items()})
+    agents = [
+        replace(one, listed_at=found.read_at, is_outdated=has_changed(project, found))
+        if (found := kept.get(one.agent))
+        else one
+        for one in measured.agents
+    ]
+    return measured._replace(agents=agents, left_out=[name for name in listing if name not in kept])
+
+
+def _measure(project: Project, inventories: Mapping[str, Inventory]) -> MeasuredCoverage:
+    found = _find_tests(project) if inventories else None
     tests = read_all(found.paths, lambda path: read_test(project, path, is_asked=False)) if found else []
-    agents_covered = [_coverage(project, name, inventory, tests) for name, inventory in inventories.items()]
-    return MeasuredCoverage(agents_covered, found.others if found else {})
-
-
-def find_inventory(project: Project, agent: str, known: Sequence[str]) -> Inventory:
-    """Return the parts of an agent: those in its files, or else the tools that it says it has."""
-    if agent in known:
-        inventory = agents_of(project).inventory(agent)
-    else:
-        settings = agent_settings(project.settings.subjects, agent, root=project.root)
-        if settings is None:
-            names = list(dict.fromkeys([*known, *project.settings.subjects]))
-            near = nearest_word(agent, names)
-            actions = [f"Did you mean {near}?"] if near else []
-            actions += [f"Name one of these agents: {and_more(names, _SHOWN_AGENTS)}."] if names and not near else []
-            raise NotFound(f"there is no agent {agent!r} in the project or in evalmeta.toml", actions=actions)
-        if not settings.is_described:
-            raise NotFound(
-                f"the topics and tools of {agent} are not known: the adapter {settings.adapter} cannot list them",
-                actions=["Coverage is for agents in Agent Script or classic metadata, and for servers of MCP."],
-            )
-        from evalmeta.api.init.agents import ask_offer
-
-        inventory = Inventory(ask_offer(settings, project.root).tools)
-    if not inventory.parts:
-        raise NotFound(f"the agent {agent} has no topics, actions or tools, so there is nothing to cover")
-    return inventory
+    agents = [_coverage(project, name, inventory, tests) for name, inventory in inventories.items()]
+    return MeasuredCoverage(agents, found.others if found else {})
 
 
 def _find_tests(project: Project) -> FoundTests | None:

@@ -11,8 +11,8 @@ from evalmeta.model.definition import Expectation, HistoryMessage
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from evalmeta.model.agent_parts import AgentPart
     from evalmeta.model.agent_scorer import PromptScorer
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import Action, GeneratedData, Passage
     from evalmeta.model.json_value import JsonObject, JsonValue
@@ -78,11 +78,10 @@ class Subject(Protocol):
 
 
 class Description(NamedTuple):
-    """What an agent offers, in words, inputs of first tests, and its tools, which tests can cover."""
+    """What an agent offers, in words, and inputs of first tests."""
 
     text: str
     inputs: tuple[JsonObject, ...] = ()
-    tools: tuple[AgentPart, ...] = ()
 
 
 @runtime_checkable
@@ -91,6 +90,15 @@ class DescribedSubject(Protocol):
 
     async def describe(self) -> Description:
         """Return what the agent offers; raise SubjectError if it cannot be asked."""
+        ...
+
+
+@runtime_checkable
+class ListedSubject(Protocol):
+    """A subject that lists its topics and tools, which tests can cover."""
+
+    async def inventory(self) -> Inventory:
+        """Return its parts; raise SubjectError if they cannot be read, and NotFound if its kind does not list them."""
         ...
 
 

@@ -121,6 +121,8 @@ class AgentCoverage:
         tests: the number of its tests, and `cases` that of their cases that count.
         not_counted: the number of other cases by the reason.
         runs: the number of runs that show what was seen.
+        listed_at: when the agent listed its parts, in seconds since the epoch; None if they were read just now.
+        is_outdated: whether its settings or its source have changed since then.
     """
 
     agent: str
@@ -129,6 +131,8 @@ class AgentCoverage:
     cases: int = 0
     not_counted: Mapping[str, int] = field(default_factory=dict)
     runs: int = 0
+    listed_at: float | None = None
+    is_outdated: bool = False
 
     def of_kind(self, kind: PartKind) -> tuple[PartCoverage, ...]:
         """Return the parts of a kind."""

@@ -81,6 +81,7 @@ class SubjectSettings(AdapterSettings):
         named_by: the keys that alone describe an agent. With `url`, `--agent ADAPTER:URL` names one, and its key is in
             the variable `api_key_env`; with `command`, `init` takes ADAPTER:COMMAND.
         is_described: whether `bind` returns a `DescribedSubject`, which says what it can be asked.
+        parts_unknown: why its topics and tools are not known; empty if `bind` may return a `ListedSubject`.
     """
 
     agent: ClassVar[str] = ""
@@ -88,6 +89,7 @@ class SubjectSettings(AdapterSettings):
     tracing: ClassVar[Literal["", "received", "in process"]] = ""
     named_by: ClassVar[tuple[Literal["url", "command"], ...]] = ()
     is_described: ClassVar[bool] = False
+    parts_unknown: ClassVar[str] = "its adapter cannot list them"
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> object:
         """Return the agent: a subject, a function or an object with `open`; raise SettingsError if it cannot be used.
@@ -146,6 +148,7 @@ class PluginSubject(SubjectSettings):
     model_config = ConfigDict(frozen=True, extra="allow")
     imports_code = True
     tracing = "in process"
+    parts_unknown = ""
 
 
 class RaterSettings(AdapterSettings):

@@ -37,7 +37,13 @@ def headline(coverage: AgentCoverage) -> str:
 
 
 def notes(coverage: AgentCoverage) -> Iterator[str]:
-    """Yield what does not count, and what runs have shown that no test covers."""
+    """Yield when the parts were listed, what does not count, and what runs have shown that no test covers."""
+    if coverage.listed_at is not None:
+        from evalmeta.report.html import time_text
+
+        yield f"Its topics and tools are those that it listed on {time_text(coverage.listed_at)}"
+    if coverage.is_outdated:
+        yield "Its settings or its files have changed since then: run evalmeta coverage again"
     for why, number in coverage.not_counted.items():
         yield f"{count(number, 'case')} {'does' if number == 1 else 'do'} not count: {why}"
     seen = [part_name(row) for row in coverage.parts if row.seen and not row.cases]

@@ -10,9 +10,10 @@ import pytest
 import evalmeta
 import evalmeta.plugins
 from engine.subjects.conversations import CASE, talk
+from evalmeta.engine.interfaces import ListedSubject
 from evalmeta.engine.subjects.kinds import AgentKind, kind_of
 from evalmeta.engine.subjects.objects import subject_of
-from evalmeta.errors import SettingsError, SubjectError
+from evalmeta.errors import NotFound, SettingsError, SubjectError
 from evalmeta.model.entry_points import ENTRY_POINTS
 from installed import install
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[3].joinpath("docs/agents-by-import.md").read_text()
 BOTS = """
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
 from evalmeta.engine.subjects.kinds import AgentKind
 
 class Bot:
@@ -46,6 +48,20 @@ class Talk:
 BOT = AgentKind(classes=frozenset({"Bot"}), open=Talk, needs=("word",), requires="acme>=2")
 SINGLE = AgentKind(classes=frozenset({"Bot"}), open=Talk, factory="def make(): return Bot()")
 NOTHING = 3
+
+def parts(bot):
+    return inventory_of([Member("desk", (Tool("say", "Says  it"),), is_reached=False), Member("echo", ())])
+
+async def parts_later(bot):
+    return parts(bot)
+
+async def no_parts(bot):
+    raise RuntimeError("the server is down")
+
+LISTED = AgentKind(classes=frozenset({"Bot"}), open=Talk, parts=parts)
+LISTED_LATER = AgentKind(classes=frozenset({"Bot"}), open=Talk, parts=parts_later)
+LISTED_BY_FACTORY = AgentKind(classes=frozenset({"Bot"}), open=Talk, factory="def make(): return Bot()", parts=parts)
+BROKEN = AgentKind(classes=frozenset({"Bot"}), open=Talk, parts=no_parts)
 """
 
 
@@ -118,6 +134,35 @@ def test_an_entry_point_that_is_not_a_kind_is_an_error(acme: Callable[[str], Non
     acme("NOTHING")
     with pytest.raises(SettingsError, match=r"'acme' of the entry points evalmeta.agents is int, not a kind"):
         bound(bot(), tmp_path)
+
+
+def listed(subject: Subject) -> list[tuple[str, str, str]]:
+    assert isinstance(subject, ListedSubject)
+    return [(part.kind, part.topic, part.name) for part in asyncio.run(subject.inventory()).parts]
+
+
+@pytest.mark.parametrize("kind", ["LISTED", "LISTED_LATER", "LISTED_BY_FACTORY"])
+def test_a_kind_says_the_topics_and_tools_of_its_agents(acme: Callable[[str], None], tmp_path: Path, kind: str) -> None:
+    acme(kind)
+    agents = [lambda: bot(), *([] if "FACTORY" in kind else [bot()])]  # noqa: PLW0108 - bot has a parameter
+    for agent in agents:
+        assert listed(bound(agent, tmp_path)) == [("topic", "", "echo"), ("action", "desk", "say")]
+
+
+def test_an_agent_whose_kind_lists_nothing_is_an_error(acme: Callable[[], None], tmp_path: Path) -> None:
+    acme()
+    with pytest.raises(NotFound, match=r"acme\.Bot does not list its tools"):
+        listed(bound(bot(), tmp_path))
+
+
+def test_what_reading_the_tools_raises_is_an_error_of_the_agent(acme: Callable[[str], None], tmp_path: Path) -> None:
+    acme("BROKEN")
+    with pytest.raises(SubjectError, match="RuntimeError: the server is down"):
+        listed(bound(bot(), tmp_path))
+
+
+def test_a_function_does_not_list_tools(tmp_path: Path) -> None:
+    assert not isinstance(bound(lambda utterance: utterance, tmp_path), ListedSubject)
 
 
 def test_a_factory_makes_one_agent_for_each_case(acme: Callable[[], None], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from client.servers import http_reply, listening
 from engine.subjects.conversations import KEY
 from evalmeta import limits
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import DescribedSubject
+from evalmeta.engine.interfaces import DescribedSubject, ListedSubject
 from evalmeta.engine.subjects import bind
 from evalmeta.errors import SettingsError
 from evalmeta.model.run import ErrorOrigin, Verdict
@@ -345,6 +345,17 @@ def described(**settings: object) -> DescribedSubject:
     subject: Subject = bind(McpSubject(adapter="mcp", **settings), root=Path())  # type: ignore[arg-type]
     assert isinstance(subject, DescribedSubject)
     return subject
+
+
+def test_the_tools_of_a_server_are_its_actions() -> None:
+    subject = bind(McpSubject(adapter="mcp", command=PROGRAM), root=Path())
+    assert isinstance(subject, ListedSubject)
+    parts = run_to_end(subject.inventory()).parts
+    assert [(part.kind, part.topic, part.name) for part in parts] == [
+        ("action", "", "get_order"),
+        ("action", "", "refund"),
+        ("action", "", "count"),
+    ]
 
 
 def test_a_server_says_its_tools_and_calls_of_those_that_only_read() -> None:

@@ -1,4 +1,4 @@
-"""Kinds of agents that are objects of a framework, such as a graph of LangGraph: how they are recognised and asked.
+"""Kinds of agents that are objects of a framework, such as a graph of LangGraph: how they are recognised, asked, read.
 
 Each kind is an entry point of the group `evalmeta.agents`, named after the package that defines its classes. An object
 is recognised by the names of its classes, so only the module of its own kind is loaded, and nothing is imported that
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from evalmeta.engine.project_code import Function
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
 
 OpenSession: TypeAlias = "Callable[[object, Case], object | Awaitable[object]]"
+ReadParts: TypeAlias = "Callable[[object], Inventory | Awaitable[Inventory]]"
 _DECLARE: Final = "Declare it as AgentKind(...) of evalmeta.engine.subjects.kinds."
 
 
@@ -37,6 +39,8 @@ class AgentKind:
         requires: The oldest version that has them, such as `langgraph>=1.0`.
         factory: The line that a user writes if an object holds only one conversation, so that every case needs its own;
             empty if cases can share one.
+        parts: Returns the topics and tools of an agent, which `evalmeta coverage` compares with tests (`inventories`);
+            None if these agents do not list them.
     """
 
     classes: frozenset[str]
@@ -44,6 +48,7 @@ class AgentKind:
     needs: tuple[str, ...] = ()
     requires: str = ""
     factory: str = ""
+    parts: ReadParts | None = None
 
     def check(self, agent: object, *, called: str) -> None:
         """Raise SettingsError if the object comes from a version of the framework that is not supported."""

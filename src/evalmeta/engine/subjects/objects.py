@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from evalmeta.engine.answers import context_of, generated_data, history_of, plain_text, turn_messages
 from evalmeta.engine.interfaces import NothingToClose, Session, SimpleSubject, Subject
 from evalmeta.engine.subjects.calls import Call, Calls, check_call, definition_line
+from evalmeta.engine.subjects.inventories import no_parts
 from evalmeta.engine.subjects.kinds import AgentKind, class_name, kind_of
 from evalmeta.errors import SettingsError, SubjectError
 from evalmeta.model.entry_points import ENTRY_POINTS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalmeta.engine.project_code import Function
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case, InputKind
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
@@ -130,6 +132,9 @@ class _FrameworkAgent:
     async def open(self, case: Case) -> Session:
         return await _open(self._agent, self._kind, case, self._calls)
 
+    async def inventory(self) -> Inventory:
+        return await _parts_of(self._agent, self._kind, self._calls)
+
     async def close(self) -> None:
         self._calls.close()
 
@@ -137,6 +142,12 @@ class _FrameworkAgent:
 async def _open(agent: object, kind: AgentKind, case: Case, calls: Calls) -> Session:
     session = await calls.call(cast("Function", kind.open), agent, case)
     return _AgentSession(session, _method(session, "ask"), calls)
+
+
+async def _parts_of(agent: object, kind: AgentKind | None, calls: Calls) -> Inventory:
+    if kind is None or kind.parts is None:
+        raise no_parts(_description(agent))
+    return cast("Inventory", await calls.call(cast("Function", kind.parts), agent))
 
 
 def _makes_agents(agent: object) -> bool:
@@ -177,13 +188,20 @@ class _Factory:
         self._made: list[object] = [] if is_async else [self._checked(_first_agent(make, calls.root, called))]
 
     async def open(self, case: Case) -> Session:
-        made = self._made.pop() if self._made else await self._calls.call(self._make)
-        kind = _kind(self._checked(made))
+        made = await self._next()
+        kind = _kind(made)
         if kind is not None:
             return await _open(made, kind, case, self._calls)
         opener = _method(made, "open")
         session = await self._calls.call(opener, **_inputs(_accepted_names(opener), case, ()))
         return _AgentSession(session, _method(session, "ask"), self._calls)
+
+    async def inventory(self) -> Inventory:
+        made = await self._next()
+        return await _parts_of(made, _kind(made), self._calls)
+
+    async def _next(self) -> object:
+        return self._checked(self._made.pop() if self._made else await self._calls.call(self._make))
 
     def _checked(self, made: object) -> object:
         kind = _kind(made)

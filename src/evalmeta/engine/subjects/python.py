@@ -29,6 +29,7 @@ class PythonSubject(SubjectSettings):
 
     agent = "a Python function or object"
     imports_code = True
+    parts_unknown = ""
     tracing = "in process"
 
     adapter: Literal["python"]

@@ -58,6 +58,7 @@ class A2aSubject(SubjectSettings):
     agent = "an agent with an A2A (Agent2Agent) interface"
     tracing = "received"
     named_by = ("url",)
+    parts_unknown = "the skills in its agent card name no tools or topics, and no answer says which skill was used"
 
     adapter: Literal["a2a"]
     url: str

@@ -15,12 +15,14 @@ from evalmeta.engine.subjects.calls import Calls
 from evalmeta.engine.subjects.kinds import AgentKind, framework_member
 from evalmeta.model.evaluation import SessionIds
 from evalmeta.model.json_value import plain_value
+from evalmeta.systems.adk.parts import read_parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from evalmeta.engine.project_code import Function
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
@@ -91,8 +93,8 @@ async def open_conversation(agent: object, case: Case, *, artifacts: object = No
     return Conversation(runner, user_id, session.id, closes_runner=is_own)
 
 
-AGENTS: Final = AgentKind(classes=CLASSES, open=open_conversation, requires=_REQUIRES)
-"""How evalmeta recognises and asks these objects wherever it takes an agent."""
+AGENTS: Final = AgentKind(classes=CLASSES, open=open_conversation, requires=_REQUIRES, parts=read_parts)
+"""How evalmeta recognises, asks and reads these objects wherever it takes an agent."""
 
 
 class LiveAgent:
@@ -106,13 +108,21 @@ class LiveAgent:
 
     async def open(self, case: Case) -> _LiveSession:
         """Start the session of a case."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(self._calls.call(cast("Function", self.load)))
-        agent = await asyncio.shield(self._loading)
+        agent = await self._agent()
         conversation = await self._calls.call(
             cast("Function", open_conversation), agent, case, artifacts=self._artifacts
         )
         return _LiveSession(cast("Conversation", conversation), self._calls)
+
+    async def inventory(self) -> Inventory:
+        """Return the agent's topics and tools."""
+        agent = await self._agent()
+        return cast("Inventory", await self._calls.call(cast("Function", read_parts), agent))
+
+    async def _agent(self) -> object:
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._calls.call(cast("Function", self.load)))
+        return await asyncio.shield(self._loading)
 
     async def close(self) -> None:
         """End the threads of the agent's functions."""

@@ -31,6 +31,7 @@ class AdkSubject(SubjectSettings):
 
     agent = "an agent of google-adk"
     imports_code = True
+    parts_unknown = ""
 
     adapter: Literal["adk"]
     target: Annotated[str, Field(pattern=_MODULE)]

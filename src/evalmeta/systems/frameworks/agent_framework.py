@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from evalmeta.engine.answer_shapes import tool_output
 from evalmeta.engine.answers import chat_messages, plain_text
 from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.engine.subjects.kinds import AgentKind, framework_member
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of, no_parts, tools_of
+from evalmeta.engine.subjects.kinds import AgentKind, class_name, framework_member
 from evalmeta.systems.frameworks.conversations import check_approved
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
 
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -159,8 +162,59 @@ def _tokens(usages: Sequence[Mapping[str, int | None]]) -> dict[str, int] | None
     return {key: sum(numbers) for key, numbers in counts.items() if numbers} or None
 
 
+class _McpServer(Protocol):
+    """The tools of a server of MCP, which has functions while it is connected."""
+
+    is_connected: bool
+
+    @property
+    def functions(self) -> Sequence[object]: ...
+
+
+async def _parts(agent: object) -> Inventory:
+    name = cast("_Agent", agent).name or ""
+    return inventory_of([Member(name, await _tools(name, agent))])
+
+
+async def _parts_of_workflow(agent: object) -> Inventory:
+    """Return the tools of a workflow's agents; those that it does not begin with are topics. Handoffs are not tools."""
+    workflow: object = getattr(agent, "workflow", agent)
+    executors: Mapping[str, object] = getattr(workflow, "executors", {})
+    start: object = getattr(workflow, "start_executor_id", "")
+    members = []
+    for executor_id, executor in sorted(executors.items(), key=lambda item: item[0] != start):
+        inner: object = getattr(executor, "agent", None)
+        if inner is None and executor_id != start:
+            continue
+        name = getattr(inner, "name", None) or executor_id
+        tools = () if inner is None else await _tools(name, inner)
+        own = tuple(tool for tool in tools if not tool.name.startswith(f"{_HANDOFF}_"))
+        members.append(Member(name, own, is_reached=executor_id != start, words=(executor_id,)))
+    if not members:
+        raise no_parts(class_name(type(agent)))
+    return inventory_of(members)
+
+
+async def _tools(name: str, agent: object) -> tuple[Tool, ...]:
+    options = getattr(agent, "default_options", None)
+    if not isinstance(options, dict):
+        raise no_parts(class_name(type(agent)))
+    found = [*tools_of(name, options.get("tools") or ())]
+    for server in cast("Sequence[_McpServer]", getattr(agent, "mcp_tools", ())):
+        if server.is_connected:
+            found += tools_of(name, server.functions)
+            continue
+        async with cast("AbstractAsyncContextManager[object]", server):
+            found += tools_of(name, server.functions)
+    return tuple(found)
+
+
 AGENT_FRAMEWORK: Final = AgentKind(
-    classes=frozenset({"BaseAgent"}), open=_open, needs=("run", "create_session", "name"), requires=_REQUIRES
+    classes=frozenset({"BaseAgent"}),
+    open=_open,
+    needs=("run", "create_session", "name"),
+    requires=_REQUIRES,
+    parts=_parts,
 )
 # A workflow keeps what its agents said, and cannot run twice at the same time.
 AGENT_FRAMEWORK_WORKFLOWS: Final = AgentKind(
@@ -169,4 +223,5 @@ AGENT_FRAMEWORK_WORKFLOWS: Final = AgentKind(
     needs=("run",),
     requires=_REQUIRES,
     factory="def make_agent(): return WorkflowBuilder(start_executor=...).build().as_agent()",
+    parts=_parts_of_workflow,
 )

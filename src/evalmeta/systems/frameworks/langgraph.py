@@ -9,11 +9,15 @@ from uuid import uuid4
 from evalmeta.engine.answer_shapes import answer_of
 from evalmeta.engine.answers import chat_messages, context_of
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of, no_parts, tools_of
 from evalmeta.engine.subjects.kinds import AgentKind, framework_member
 from evalmeta.errors import ApprovalNeeded, SubjectError
 from evalmeta.systems.frameworks.conversations import check_approved
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -22,6 +26,8 @@ _REQUIRES: Final = "langgraph>=1.0"
 _INTERRUPT: Final = "__interrupt__"
 # The node of tools: a graph that a tool calls is not the agent that answers.
 _TOOLS: Final = "tools"
+# What graphs without a name of their own are called.
+_DEFAULT_NAME: Final = "LangGraph"
 
 
 class _Graph(Protocol):
@@ -155,9 +161,49 @@ def _retrieved(messages: Iterable[object]) -> list[dict[str, object]] | None:
     return passages or None
 
 
+class _Named(Protocol):
+    """A graph as its parts are read; a remote graph has no nodes."""
+
+    name: str
+
+    @property
+    def nodes(self) -> Mapping[str, object]: ...
+
+    def get_subgraphs(self, *, recurse: bool) -> Iterable[tuple[str, _Named]]: ...
+
+
+def _parts(agent: object) -> Inventory:
+    """Return the tools of the graph's nodes of tools; graphs in the graph are topics, with the tools below them."""
+    graph = cast("_Named", agent)
+    inner = [*graph.get_subgraphs(recurse=False)]
+    members = [Member(graph.name, tuple(_own_tools(graph)), is_reached=False)]
+    for node, below in inner:
+        name = node if below.name == _DEFAULT_NAME else below.name
+        members.append(Member(name, tuple(_tools_below(below)), words=(node,)))
+    return inventory_of(members)
+
+
+def _tools_below(graph: _Named) -> Iterator[Tool]:
+    if not hasattr(graph, "nodes"):
+        raise no_parts(f"the remote graph {graph.name}")
+    yield from _own_tools(graph)
+    for _, inner in graph.get_subgraphs(recurse=True):
+        yield from _own_tools(inner)
+
+
+def _own_tools(graph: _Named) -> Iterator[Tool]:
+    for node in graph.nodes.values():
+        bound: object = getattr(node, "bound", None)
+        for step in getattr(bound, "steps", None) or [bound]:
+            by_name = getattr(step, "tools_by_name", None)
+            if isinstance(by_name, Mapping):
+                yield from tools_of(graph.name, by_name.values())
+
+
 LANGGRAPH: Final = AgentKind(
     classes=frozenset({"Pregel"}),
     open=_open,
     needs=("astream", "get_input_jsonschema", "get_context_jsonschema", "checkpointer", "context_schema"),
     requires=_REQUIRES,
+    parts=_parts,
 )

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from evalmeta.engine.answer_shapes import tool_output
 from evalmeta.engine.answers import chat_messages, plain_text
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of, no_parts
 from evalmeta.engine.subjects.kinds import AgentKind, class_name, framework_member
 from evalmeta.errors import ApprovalNeeded, SubjectError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterable
 
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -129,6 +131,48 @@ def _retrieved(called: Iterable[_Called]) -> list[dict[str, object]] | None:
     ] or None
 
 
+class _Metadata(Protocol):
+    name: str | None
+    description: str
+
+
+class _Tool(Protocol):
+    metadata: _Metadata
+
+
+class _Agent(Protocol):
+    name: str
+    description: str
+    tools: Sequence[_Tool] | None
+    tool_retriever: object
+    can_handoff_to: Sequence[str] | None
+
+
+def _parts(agent: object) -> Inventory:
+    """Return the tools of an agent, or of a workflow's agents, of which those that others hand over to are topics."""
+    if hasattr(agent, "tool_retriever"):
+        return inventory_of([_member(cast("_Agent", agent), is_reached=False)])
+    known = getattr(agent, "agents", None)
+    if not isinstance(known, Mapping):
+        raise no_parts(class_name(type(agent)))
+    root = cast("_Agent", known[getattr(agent, "root_agent", "")])
+    agents = [root, *(cast("_Agent", other) for other in known.values() if other is not root)]
+    return inventory_of([_member(one, is_reached=one is not root or _is_target(root, agents)) for one in agents])
+
+
+def _is_target(agent: _Agent, agents: Iterable[_Agent]) -> bool:
+    """Return whether another agent may hand over to this one: to all others, unless it names them."""
+    others = [other.can_handoff_to for other in agents if other is not agent]
+    return any(names is None or agent.name in names for names in others)
+
+
+def _member(agent: _Agent, *, is_reached: bool) -> Member:
+    if agent.tool_retriever is not None:
+        raise no_parts(f"the agent {agent.name}, whose tools a retriever chooses in each turn,")
+    tools = tuple(Tool(tool.metadata.name or "", tool.metadata.description) for tool in agent.tools or ())
+    return Member(agent.name, tools, is_reached=is_reached, description=agent.description)
+
+
 LLAMA_INDEX: Final = AgentKind(
-    classes=frozenset({"Workflow", *_AGENTS}), open=_open, needs=("run",), requires=_REQUIRES
+    classes=frozenset({"Workflow", *_AGENTS}), open=_open, needs=("run",), requires=_REQUIRES, parts=_parts
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 from uuid import uuid4
 
 from evalmeta.engine.answer_shapes import answer_of
 from evalmeta.engine.answers import chat_messages, context_of, plain_text
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
 from evalmeta.engine.subjects.kinds import AgentKind, framework_member
 from evalmeta.errors import ApprovalNeeded, SubjectError
 from evalmeta.systems.frameworks.conversations import check_approved
@@ -16,6 +18,7 @@ from evalmeta.systems.frameworks.conversations import check_approved
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -29,6 +32,22 @@ class _Call(Protocol):
     tool_call_id: str
 
 
+class _Definition(Protocol):
+    description: str | None
+
+
+class _Listed(Protocol):
+    tool_def: _Definition
+
+
+class _Toolset(AbstractAsyncContextManager["_Toolset"], Protocol):
+    def for_run(self, context: object) -> Awaitable[_Toolset]: ...
+
+    def for_run_step(self, context: object) -> Awaitable[_Toolset]: ...
+
+    def get_tools(self, context: object) -> Awaitable[Mapping[str, _Listed]]: ...
+
+
 class _Run(Protocol):
     output: object
 
@@ -40,6 +59,9 @@ class _Run(Protocol):
 class _Agent(Protocol):
     name: str | None
     deps_type: type
+
+    @property
+    def toolsets(self) -> Sequence[_Toolset]: ...
 
     def run(
         self,
@@ -138,6 +160,29 @@ def _tokens(messages: Iterable[object]) -> dict[str, int] | None:
     return {key: sum(getattr(usage, name, 0) for usage in usages) for key, name in names.items()} if usages else None
 
 
+async def _parts(agent: object) -> Inventory:
+    """Return the tools in the agent's toolsets, also of servers, as a run without context variables begins with."""
+    asked = cast("_Agent", agent)
+    dependencies: object = None
+    with suppress(SubjectError):
+        dependencies = _dependencies(asked, {})
+    # No model is asked; a run has one.
+    model = framework_member("pydantic_ai.models.test", "TestModel", requires=_REQUIRES)()
+    usage = framework_member("pydantic_ai.usage", "RunUsage", requires=_REQUIRES)()
+    context = framework_member("pydantic_ai", "RunContext", requires=_REQUIRES)
+    first_step = context(deps=dependencies, model=model, usage=usage)
+    tools: list[Tool] = []
+    for toolset in asked.toolsets:
+        async with await toolset.for_run(first_step) as opened:
+            listed = await (await opened.for_run_step(first_step)).get_tools(first_step)
+            tools += (Tool(name, tool.tool_def.description or "") for name, tool in listed.items())
+    return inventory_of([Member(asked.name or "", tuple(tools))])
+
+
 PYDANTIC_AI: Final = AgentKind(
-    classes=frozenset({"AbstractAgent"}), open=_open, needs=("run", "name", "deps_type"), requires=_REQUIRES
+    classes=frozenset({"AbstractAgent"}),
+    open=_open,
+    needs=("run", "name", "deps_type"),
+    requires=_REQUIRES,
+    parts=_parts,
 )

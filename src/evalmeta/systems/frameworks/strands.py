@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from evalmeta.engine.answer_shapes import answer_of
 from evalmeta.engine.answers import chat_messages, context_of, plain_text
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
 from evalmeta.engine.subjects.kinds import AgentKind
 from evalmeta.systems.frameworks.conversations import check_approved
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
 
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -38,8 +40,13 @@ class _Result(Protocol):
     metrics: _Metrics
 
 
+class _Registry(Protocol):
+    def get_all_tools_config(self) -> Mapping[str, Mapping[str, object]]: ...
+
+
 class _Agent(Protocol):
     name: str
+    tool_registry: _Registry
     messages: list[object]
 
     def invoke_async(self, prompt: object, *, invocation_state: Mapping[str, object]) -> Awaitable[_Result]: ...
@@ -89,10 +96,17 @@ class _Conversation(NothingToClose):
         }
 
 
+def _parts(agent: object) -> Inventory:
+    listed = cast("_Agent", agent).tool_registry.get_all_tools_config()
+    tools = tuple(Tool(name, str(tool.get("description", ""))) for name, tool in listed.items())
+    return inventory_of([Member(cast("_Agent", agent).name, tools)])
+
+
 STRANDS: Final = AgentKind(
     classes=frozenset({"strands.agent.agent.Agent"}),
     open=_open,
     needs=("invoke_async", "messages", "name"),
     requires="strands-agents>=1.20",
     factory="def make_agent(): return Agent(model=..., tools=[...], callback_handler=None)",
+    parts=_parts,
 )

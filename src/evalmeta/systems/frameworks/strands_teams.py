@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from evalmeta.engine.answer_shapes import tool_output
 from evalmeta.engine.answers import context_of, plain_text
 from evalmeta.engine.interfaces import NothingToClose
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
 from evalmeta.engine.subjects.kinds import AgentKind, framework_member
 from evalmeta.errors import SubjectError
 from evalmeta.systems.frameworks.conversations import check_approved
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from evalmeta.engine.project_code import Function
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonValue
 
@@ -38,10 +40,15 @@ class _Node(Protocol):
     executor: _Executor
 
 
+class _Registry(Protocol):
+    def get_all_tools_config(self) -> Mapping[str, Mapping[str, object]]: ...
+
+
 class _Executor(Protocol):
-    """An agent with hooks, or another team with nodes."""
+    """An agent with hooks and tools, or another team with nodes."""
 
     hooks: _Hooks
+    tool_registry: _Registry
     nodes: Mapping[str, _Node]
 
 
@@ -149,10 +156,40 @@ def _ending(result: Mapping[str, object]) -> dict[str, object]:
     return {"output": next((part["json"] for part in parts if "json" in part), tool_output(texts))}
 
 
+def _parts(agent: object) -> Inventory:
+    """Return the tools of a team's nodes, with those of teams in them; the nodes after the first are topics."""
+    team = cast("_Team", agent)
+    first = _first_node(team)
+    members = [
+        Member(name, tuple(_tools(node)), is_reached=name != first)
+        for name, node in sorted(team.nodes.items(), key=lambda item: item[0] != first)
+    ]
+    # Several nodes at once begin a conversation, so that none of them does.
+    return inventory_of(members if first else [Member("", (), is_reached=False), *members])
+
+
+def _first_node(team: _Team) -> str:
+    """Return the name of the node that begins; empty if several do."""
+    entries = getattr(team, "entry_points", None)
+    if entries is not None:
+        names = [node.node_id for node in cast("Iterable[_Node]", entries)]
+        return names[0] if len(names) == 1 else ""
+    entry = getattr(team, "entry_point", None)
+    return str(entry.name) if entry is not None else next(iter(team.nodes))
+
+
+def _tools(node: _Node) -> Iterator[Tool]:
+    for agent in _agents({"": node}):
+        for name, tool in agent.tool_registry.get_all_tools_config().items():
+            if name != _HANDOFF:
+                yield Tool(name, str(tool.get("description", "")))
+
+
 STRANDS_TEAMS: Final = AgentKind(
     classes=frozenset({"strands.multiagent.graph.Graph", "strands.multiagent.swarm.Swarm"}),
     open=_open,
     needs=("invoke_async", "nodes"),
     requires=_REQUIRES,
     factory="def make_agent(): return Swarm([Agent(...), Agent(...)])",
+    parts=_parts,
 )

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from evalmeta.engine.interfaces import Description
 from evalmeta.engine.subjects.http import fill_headers, header_variables
+from evalmeta.engine.subjects.inventories import Member, Tool, inventory_of
 from evalmeta.errors import EvalmetaError, SettingsError, SubjectUnreachable
-from evalmeta.model.agent_parts import AgentPart
 from evalmeta.model.redaction import address_in_words, path_in_words
 from evalmeta.model.settings import SubjectSettings
 from evalmeta.systems.mcp.calls import call_of, call_of_turn, check_call, example_of, read_result, tools_in_words
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from evalmeta.engine.http_endpoint import Endpoint
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.subjects.command import ProcessPool
+    from evalmeta.model.coverage import Inventory
     from evalmeta.model.evaluation import Case
     from evalmeta.model.generated_data import GeneratedData
     from evalmeta.model.json_value import JsonValue
     from evalmeta.model.login import SignIn
-    from evalmeta.systems.mcp.connection import Tool
+    from evalmeta.systems.mcp.connection import Tool as ListedTool
     from evalmeta.systems.mcp.stdio import ServerProcess
 
 _SHOWN_TESTS: Final = 20
@@ -47,6 +48,7 @@ class McpSubject(SubjectSettings):
     agent = "a server of MCP (Model Context Protocol), whose tools are called"
     named_by = ("url", "command")
     is_described = True
+    parts_unknown = ""
 
     adapter: Literal["mcp"]
     command: tuple[str, ...] = ()
@@ -151,7 +153,7 @@ class _Tools:
         self._source = source
         self._checks = settings.check_calls
         self._listing = asyncio.Lock()
-        self._tools: dict[str, Tool] | None = None
+        self._tools: dict[str, ListedTool] | None = None
 
     async def open(self, case: Case) -> Session:
         """Start a session, after a check of all calls of the case."""
@@ -169,22 +171,27 @@ class _Tools:
 
     async def describe(self) -> Description:
         """Return the names of the tools, and calls of those that only read, or of all if the server does not say."""
+        tools = await self._listed()
+        reading = [tool for tool in tools.values() if tool.only_reads] or [*tools.values()]
+        return Description(tools_in_words(tools), tuple(map(example_of, reading[:_SHOWN_TESTS])))
+
+    async def inventory(self) -> Inventory:
+        """Return the tools as actions."""
+        listed = (await self._listed()).values()
+        return inventory_of([Member("", tuple(Tool(tool.name, tool.description) for tool in listed))])
+
+    async def _listed(self) -> dict[str, ListedTool]:
         opened = await self._source.acquire()
         try:
-            tools = await self._list(opened.client)
+            return await self._list(opened.client)
         finally:
             await opened.release()
             await self.close()
-        reading = [tool for tool in tools.values() if tool.only_reads] or [*tools.values()]
-        parts = tuple(
-            AgentPart("action", tool.name, description=tool.description, words=(tool.name,)) for tool in tools.values()
-        )
-        return Description(tools_in_words(tools), tuple(map(example_of, reading[:_SHOWN_TESTS])), parts)
 
     async def close(self) -> None:
         await self._source.close()
 
-    async def _list(self, client: Client) -> dict[str, Tool]:
+    async def _list(self, client: Client) -> dict[str, ListedTool]:
         async with self._listing:
             if self._tools is None:
                 self._tools = await client.list_tools()
@@ -194,7 +201,7 @@ class _Tools:
 class _Session:
     """The calls of one case."""
 
-    def __init__(self, opened: _Opened, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, opened: _Opened, tools: Mapping[str, ListedTool]) -> None:
         self._opened = opened
         self._tools = tools
         # A tool that was called, and must not be called twice.
