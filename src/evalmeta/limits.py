@@ -374,8 +374,8 @@ MAX_SUITE_RUNS: Final = 500
 MAX_RUN_TAGS: Final = 100
 MAX_SEARCHED_ROWS: Final = 20_000
 MAX_SEARCHED_BYTES: Final = 5_000_000
-# The search over all runs: words of a result, results that are read together, and how long a page reads results that
-# the index does not have yet, before another thread goes on.
+# The search over all runs: the words of a result, how many results are read together, and how long a page reads results
+# that the index lacks before it is shown. A thread in the background then reads the others.
 MAX_SEARCHED_WORDS: Final = 5_000
 SEARCHED_AT_ONCE: Final = 500
 SEARCH_UPDATE_SECONDS: Final = 0.3

@@ -111,9 +111,9 @@ class SearchIndex:
         return SearchState({(row[0], row[1]): row[2] for row in known}, len(over) - whole)
 
     def update(self, *, seconds: float) -> bool:
-        """Read results of runs that the index does not have, the newest first; return whether it has all now.
+        """Add the results of runs that the index lacks, the newest first; return whether it is complete now.
 
-        It stops after about so many seconds, and goes on with the next call. Several processes can do it at once.
+        It stops after about `seconds`; the next call continues. Several processes can call it at the same time.
         """
         deadline = time.monotonic() + seconds
         rows, known = self._database.query(_OVER), {(row[0], row[1]): row[2:] for row in self._index.query(_KNOWN)}

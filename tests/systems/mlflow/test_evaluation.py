@@ -120,7 +120,7 @@ def test_only_a_yes_and_true_pass_and_the_table_has_each_value(
     assert result.run.succeeded is (verdict is Verdict.PASS)
 
 
-NEITHER = "which is neither yes nor a bool; say with pass_if what passes"
+NEITHER = "which is not yes, no, True or False; use pass_if to say which values pass"
 
 
 @pytest.mark.parametrize(

@@ -216,5 +216,5 @@ def _why(assessment: Assessed) -> str:
         return assessment.error
     shown = json.dumps(assessment.value, ensure_ascii=False)
     if assessment.is_measured:
-        return f"returned {shown}, which is neither yes nor a bool; say with pass_if what passes"
+        return f"returned {shown}, which is not yes, no, True or False; use pass_if to say which values pass"
     return assessment.rationale or f"value={shown}"
