@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from chromium import chromium, clean_page, faults_of_access
 from evalmeta.viewer.export import export
 from viewer.test_in_a_browser import WIDTHS, run
-from viewer.three_projects import SHOP
+from viewer.three_projects import SHOP, TOOL_REMOVED
 from viewer.twelve_days import build_project
 
 if TYPE_CHECKING:
@@ -64,9 +64,12 @@ def test_a_broken_case_is_found_and_explained(page: Page) -> None:
     expect(page.locator("h1")).to_contain_text("FAILED Case 1 parcel 10001")
     assert page.title() == "Case 1 of tests/orders.yaml - evalmeta"
     assert page.locator(".facing dd").all_inner_texts() == [
-        "['Get_Customer', 'Get_Order', 'Track_Parcel']",
-        "['Get_Customer', 'Get_Order']",
+        "Get_Customer, Get_Order, Track_Parcel",
+        "Get_Customer, Get_Order",
     ]
+    head = page.locator("section.verdict").inner_text()
+    assert "agent first in " in head
+    assert TOOL_REMOVED in head
     turn = page.locator(".turn-card[open]")
     assert turn.locator("pre.answer").inner_text() == "Order 10001 arrives on Friday."
     assert turn.locator(".lane-row.missing").inner_text().startswith("Track_Parcel missing")
@@ -97,20 +100,35 @@ def test_back_returns_to_the_link_that_led_away(page: Page) -> None:
 
 def test_cases_of_a_run_are_chosen_and_searched(page: Page) -> None:
     page.get_by_role("link", name="Runs", exact=True).click()
-    page.get_by_label("Search").fill("refunds")
+    page.get_by_label("Search", exact=True).fill("refunds")
     page.locator("[data-row]:visible").last.get_by_role("link").first.click()
     rows = page.locator("#results [data-row]:visible")
     expect(rows).to_have_count(4)
     page.get_by_label("Cases by verdict").get_by_role("link", name="ok").click()
     expect(page.locator(".chips [aria-current]")).to_contain_text("ok")
-    page.get_by_label("Search").fill("order 22")
+    page.get_by_label("Search", exact=True).fill("order 22")
     expect(rows).to_have_count(1)
     page.reload()
-    assert page.get_by_label("Search").input_value() == "order 22"
+    assert page.get_by_label("Search", exact=True).input_value() == "order 22"
     page.locator("h1").click()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("Case 3")
+
+
+def test_the_cases_of_all_runs_are_searched(page: Page) -> None:
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    page.keyboard.type("sold stock.yaml")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Search")
+    rows = page.locator("#results [data-row]")
+    expect(rows).to_have_count(4)
+    expect(page.locator("main")).to_contain_text("4 case results of all exported runs: sold stock.yaml")
+    rows.first.get_by_role("link").click()
+    expect(page.locator("h1")).to_contain_text("FAILED Case 4")
+    page.go_back()
+    expect(rows).to_have_count(4)
 
 
 def test_each_link_leads_to_a_page(page: Page) -> None:

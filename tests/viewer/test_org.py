@@ -51,6 +51,21 @@ def test_definitions_are_shown_with_where_they_stand(project: Project, browser: 
 
 
 @pytest.mark.usefixtures("deployed")
+def test_components_and_deployments_are_sorted_apart(browser: Browser) -> None:
+    def names(order: str) -> list[str]:
+        return re.findall(r"<tr data-row>\s*<td>(\w+)</td>|$", browser.page(f"/view/org?{order}"))[:-1]
+
+    found = names("sort=name")
+
+    assert found == sorted(found, key=str.casefold)
+    assert names("sort=-name&jobs_sort=started") == found[::-1]
+    html = browser.page("/view/org?sort=-name&jobs_sort=-took&text=a")
+    assert html.count('aria-sort="descending"') == 2
+    assert '<input type="hidden" name="jobs_sort" value="-took">' in html
+    assert 'href="/view/org?text=a&amp;sort=-name&amp;jobs_sort=job"' in html
+
+
+@pytest.mark.usefixtures("deployed")
 def test_a_deployment_shows_its_components(browser: Browser) -> None:
     [job] = re.findall(r"/view/org/jobs/(\w+)", browser.page("/view/org"))
 

@@ -103,6 +103,75 @@ def test_what_is_not_known_comes_last_in_both_directions() -> None:
 
 
 @pytest.mark.usefixtures("two")
+def test_the_runs_and_the_cases_of_a_command_are_sorted_apart(browser: Browser) -> None:
+    [suite] = set(re.findall(r"/view/suites/(\w+)", browser.page(f"/view/runs?text={OTHER}")))
+
+    def tests_of(order: str) -> list[str]:
+        return cells(browser.page(f"/view/suites/{suite}?{order}"), "Test")
+
+    assert tests_of("runs_sort=test")[:2] == ["more.yaml", "orders.yaml"]
+    assert tests_of("runs_sort=-test")[:2] == ["orders.yaml", "more.yaml"]
+    both = unescape(browser.page(f"/view/suites/{suite}?runs_sort=-test&sort=utterance&verdict=pass"))
+    assert f'href="/view/suites/{suite}?verdict=pass&runs_sort=-pass-rate&sort=utterance">Pass rate</a>' in both
+    assert f'href="/view/suites/{suite}?verdict=pass&runs_sort=-test&sort=-case">Case</a>' in both
+    assert '<input type="hidden" name="runs_sort" value="-test">' in both
+
+
+def test_the_values_of_a_trend_are_sorted(browser: Browser, run: Callable[..., int]) -> None:
+    run()
+    run()
+
+    def order(word: str) -> list[str]:
+        return cells(browser.page(f"/view/trends?sort={word}"), "Run")
+
+    assert order("run") == [RUN, OTHER]
+    assert order("-started") == [OTHER, RUN]
+    assert 'aria-sort="descending"' in browser.page("/view/trends?sort=-p50")
+
+
+@pytest.fixture
+def compared(project: Project, run: Callable[..., int]) -> None:
+    """Two runs: in the second, both cases changed."""
+    run()
+    agent = project.root / "order_agent.py"
+    agent.write_text(agent.read_text().replace('"topic": "Orders"', '"topic": "Cancellations"'))
+    run()
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize(
+    ("order", "numbers"),
+    [
+        *(("case", ["1", "2"]), ("-case", ["2", "1"]), ("utterance", ["2", "1"]), ("-utterance", ["1", "2"])),
+        *(("passed-after", ["1", "2"]), ("-passed-after", ["2", "1"]), ("fault", ["1", "2"]), ("nonsense", ["1", "2"])),
+    ],
+)
+def test_compared_cases_are_a_table_that_each_column_sorts(browser: Browser, order: str, numbers: list[str]) -> None:
+    html = browser.page(f"/view/compare/cases?after={OTHER}&sort={order}")
+
+    assert cells(html, "Case") == numbers
+    [address] = [unescape(found) for found in re.findall(r'href="(/view/csv/compare[^"]+)"', html)]
+    assert [row["Case"] for row in rows(browser.page(address))] == numbers
+
+
+@pytest.mark.usefixtures("compared")
+def test_the_table_of_compared_cases_keeps_the_filters_and_has_pages(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "VIEW_ROWS", 1)
+    compare = browser.page(f"/view/compare?after={OTHER}&text=order")
+    [address] = [unescape(found) for found in re.findall(r'href="(/view/compare/cases[^"]+)"', compare)]
+
+    first = browser.page(f"{address}&sort=-case")
+    [following] = [unescape(found) for found in re.findall(r'rel="next" href="([^"]+)"', first)]
+    second = browser.page(following)
+
+    assert (cells(first, "Case"), cells(second, "Case")) == (["2"], ["1"])
+    assert "text=order" in following
+    assert f"/view/runs/{OTHER}/cases/2" in first
+
+
+@pytest.mark.usefixtures("two")
 def test_pages_of_sorted_cases_are_the_whole_list(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "VIEW_ROWS", 1)
     path: str | None = f"/view/runs/{OTHER}?sort=utterance&columns=case.utterance"

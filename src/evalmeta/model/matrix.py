@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.model.comparison import SIGNIFICANCE_LEVEL
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from evalmeta.model.generated_data import Tokens
     from evalmeta.model.spending import Spent
     from evalmeta.model.statistics import CaseCounts, Latency
+
+
+# The first letters of the ids of all runs in an org, which tell its orgs apart.
+_PREFIX_CHARS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,11 @@ class AgentRun(NamedTuple):
     prefix: str
     test: str
     subject: str
+
+    @classmethod
+    def of(cls, suite: str, run_id: str, test: str, subject: str) -> AgentRun:
+        """Return what tells a run with this id apart."""
+        return cls(suite, run_id[:_PREFIX_CHARS], test, subject)
 
 
 def labels_of(runs: Sequence[AgentRun]) -> list[str]:

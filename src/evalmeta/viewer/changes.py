@@ -119,7 +119,8 @@ def changed_page(source: Source, query: Query) -> Page:
     """Return the cases that changed as a table; the parameters are those of `changes_page`."""
     table = changed_cases(source, query)
     here = {name: text_of(query, name) for name in _FILTERS}
-    return Page("changed.html.j2", "Cases that changed", {"cases": table, "here": here}, command=_command(query))
+    values = {"cases": table, "back": "changes", "here": here, "is_first": True}
+    return Page("changed.html.j2", "Cases that changed", values, command=_command(query))
 
 
 def changed_cases(source: Source, query: Query) -> Table[ChangedCase]:

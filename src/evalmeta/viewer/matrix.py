@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _KEPT: Final[Memory[Matrix]] = Memory(limits.KEPT_COMPARISONS)
 _FEWEST: Final = 2
-_PREFIX: Final = 3
 _CHOOSE: Final = "Choose at least two runs of the same test on the page Runs."
 # How cases are sorted, by the word in the address.
 _SORTED: Final = {"": "largest difference first", "number": "by number"}
@@ -117,7 +116,7 @@ def _first_runs(runs: Iterable[ListedRun]) -> list[ListedRun]:
 
 
 def _agent_runs(runs: Iterable[ListedRun]) -> list[AgentRun]:
-    return [AgentRun(run.suite, run.id[:_PREFIX], run.definition, run.subject) for run in runs]
+    return [AgentRun.of(run.suite, run.id, run.definition, run.subject) for run in runs]
 
 
 def _labels(runs: Sequence[ListedRun]) -> list[str]:

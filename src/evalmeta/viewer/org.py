@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from evalmeta import limits
@@ -14,7 +15,7 @@ from evalmeta.store.components import Components, StoredComponent
 from evalmeta.store.jobs import Job, Jobs
 from evalmeta.store.users import Users
 from evalmeta.viewer.pages import Page, Query, Source, text_of
-from evalmeta.viewer.tables import Column, Table
+from evalmeta.viewer.tables import Column, Table, layout_of, second_layout, sorted_rows
 
 
 class ComponentRow(NamedTuple):
@@ -26,15 +27,15 @@ class ComponentRow(NamedTuple):
 
 
 COLUMNS: Final[tuple[Column[ComponentRow], ...]] = (
-    Column("Name", "component_name", lambda row: row.component.full_name),
+    Column("Name", "component_name", lambda row: row.component.full_name, plain=lambda row: row.component.full_name),
     Column("Type", "text", lambda row: row.component.type),
     Column("State", "text", lambda row: row.state.value if row.state else ""),
     Column("Changed", "time", lambda row: row.component.modified),
     Column("By", "text", lambda row: row.user),
 )
 JOB_COLUMNS: Final[tuple[Column[Job], ...]] = (
-    Column("Status", "job_status", lambda job: job),
-    Column("Job", "job_id", lambda job: job),
+    Column("Status", "job_status", lambda job: job, plain=lambda job: job.status),
+    Column("Job", "job_id", lambda job: job, plain=lambda job: job.id),
     Column("Started", "time", lambda job: job.created),
     Column("By", "text", lambda job: job.user_name),
     Column("Took", "milliseconds", lambda job: 1000 * (job.ended - job.created) if job.ended else None, "number"),
@@ -50,8 +51,8 @@ MESSAGE_COLUMNS: Final[tuple[Column[DeployMessage], ...]] = (
 def org_page(source: Source, query: Query) -> Page:
     """Return the components of the org, and its latest deployments."""
     components = [component for kind in TYPES for component in Components(source.database).list(kind.name)]
-    wanted = text_of(query, "text").casefold()
-    shown = [component for component in components if wanted in component.full_name.casefold()]
+    wanted = text_of(query, "text")
+    shown = [component for component in components if wanted.casefold() in component.full_name.casefold()]
     user_id = None if source.user.is_admin else source.user.id
     jobs, count = Jobs(source.database).latest(limit=limits.VIEW_ROWS, user_id=user_id)
     states = {
@@ -65,17 +66,22 @@ def org_page(source: Source, query: Query) -> Page:
             states[component.type].get(component.full_name),
             users.get(component.modified_by, component.modified_by),
         )
-        for component in shown[: limits.VIEW_COMPONENTS]
+        for component in shown
     ]
+    given = {"text": wanted} if wanted else {}
+    by_component = layout_of(query, "org", given, COLUMNS)
+    by_job = second_layout(query, "org", {**given, **by_component.chosen}, JOB_COLUMNS, prefix="jobs_")
+    by_component = replace(by_component, given={**given, **by_job.chosen})
+    rows = sorted_rows(rows, COLUMNS, by_component)[: limits.VIEW_COMPONENTS]
     values = {
-        "components": Table(COLUMNS, rows),
+        "components": Table(COLUMNS, rows, layout=by_component),
         "left": max(0, len(shown) - limits.VIEW_COMPONENTS),
         "total": len(components),
-        "text": text_of(query, "text"),
+        "text": wanted,
         "local_only": [
             name for by_name in states.values() for name, state in by_name.items() if state is SyncState.ONLY_LOCAL
         ],
-        "jobs": Table(JOB_COLUMNS, jobs),
+        "jobs": Table(JOB_COLUMNS, sorted_rows(jobs, JOB_COLUMNS, by_job), layout=by_job),
         "jobs_left": count - len(jobs),
     }
     return Page("org.html.j2", "Org", values, command="evalmeta status")

@@ -20,7 +20,7 @@ from evalmeta.version import __version__
 from evalmeta.viewer.case import accept, acceptance_page, case_page, mark
 from evalmeta.viewer.case_texts import rendered_text, step_text, text_page
 from evalmeta.viewer.changes import changed_cases, changed_page, changes_page
-from evalmeta.viewer.compare import compare_page, compared_cases
+from evalmeta.viewer.compare import compare_page, compared_cases, compared_page
 from evalmeta.viewer.coverage import coverage_page
 from evalmeta.viewer.grid import grid_page
 from evalmeta.viewer.matrix import matrix_page
@@ -114,6 +114,7 @@ PAGES: Final[dict[str, PageRow]] = {
     "text": PageRow("/runs/{run}/cases/{number}/text", text_page, "runs"),
     "acceptance": PageRow("/runs/{run}/cases/{number}/accept", acceptance_page, "runs"),
     "compare": PageRow("/compare", compare_page, "compare", table=compared_cases, place="after_case"),
+    "compared": PageRow("/compare/cases", compared_page, "compare"),
     "coverage": PageRow("/coverage", coverage_page, "coverage"),
     "matrix": PageRow("/matrix", matrix_page, "compare"),
     "review": PageRow("/review", review_page, "review"),

@@ -30,7 +30,7 @@ from evalmeta.viewer.digests import Digest, digest_of
 from evalmeta.viewer.matrix import is_matrix
 from evalmeta.viewer.pages import Page, Query, Source, number_of, text_of
 from evalmeta.viewer.runs import COUNTS, RATE, RESULT, TOOK, VERDICTS
-from evalmeta.viewer.tables import LAYOUT, Column, Layout, Table, layout_of
+from evalmeta.viewer.tables import LAYOUT, Column, Layout, Table, layout_of, second_layout, sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def _run_of(row: RunRow) -> ListedRun:
 
 SUITE_COLUMNS: Final[tuple[Column[RunRow], ...]] = (
     RESULT.of(_run_of),
-    Column("Test", "run_link", _run_of),
+    Column("Test", "run_link", _run_of, plain=lambda row: row.run.definition),
     *(column.of(_run_of) for column in (RATE, VERDICTS, *COUNTS)),
     Column("p95", "milliseconds", lambda row: row.digest and row.digest["p95"], "number"),
     TOOK.of(_run_of),
@@ -84,6 +84,8 @@ def _answer(row: CaseRow) -> str:
     return row.case.generated.outcome if row.case.generated else ""
 
 
+_RUNS: Final = "runs_"
+"""What the parameters of a suite's table of runs begin with."""
 CASE_TEST: Final[Column[CaseRow]] = Column("Test", "path", lambda row: row.run.definition)
 CASE_COLUMNS: Final[tuple[Column[CaseRow], ...]] = (
     Column("Result", "case_state", lambda row: row.case, plain=_state),
@@ -145,7 +147,10 @@ def _suite(source: Source, query: Query) -> Shown:
     others = len(listed) - len(runs)
     again = f", and {others:,} that asked suspect cases again" if others else ""
     command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
-    return Shown(runs, f"{count(len(runs), 'run')} of one command{again}", "suite", {"suite": query["suite"]}, command)
+    # The table of cases and its filters keep the order of the runs.
+    order = {f"{_RUNS}sort": word} if (word := text_of(query, f"{_RUNS}sort")) else {}
+    title = f"{count(len(runs), 'run')} of one command{again}"
+    return Shown(runs, title, "suite", {"suite": query["suite"], **order}, command)
 
 
 def run_in(source: Source, query: Query) -> ListedRun:
@@ -222,11 +227,12 @@ def _page(source: Source, query: Query, shown: Shown) -> Page:
     rows = [RunRow(run, digest_of(source, run)) for run in runs]
     cases = _cases(source, query, shown, limits.VIEW_ROWS)
     layout, can_order = layout_in(query, shown.page, {}), can_be_ordered(chosen)
+    of_runs = second_layout(query, shown.page, {**given, **address, **layout.chosen}, SUITE_COLUMNS, prefix=_RUNS)
     needs_tags = bool(wanted.tag) or layout.group == "tag"
     groups = groups_of(order_of(source, chosen, layout), wanted, layout.group) if layout.group and can_order else []
     values = {
         "rows": rows,
-        "suite": Table(SUITE_COLUMNS, rows, has_keys=False),
+        "suite": Table(SUITE_COLUMNS, sorted_rows(rows, SUITE_COLUMNS, of_runs), has_keys=False, layout=of_runs),
         "first": rows[0],
         "is_suite": shown.page == "suite",
         "is_matrix": shown.page == "suite" and is_matrix(runs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evalmeta.protocol.json_fields import to_timestamp
@@ -94,7 +94,8 @@ class Layout:
         group: by what the rows are grouped; empty if they are not.
         sortable: the names of the columns by which rows can be sorted.
         groups: by what rows can be grouped, with titles.
-        sheet: the page that has all rows as CSV.
+        sheet: the page that has all rows as CSV; empty if there is none.
+        prefix: what the names of the parameters begin with, if the page has another table too.
     """
 
     page: str
@@ -106,6 +107,7 @@ class Layout:
     sortable: Collection[str]
     groups: Mapping[str, str]
     sheet: str
+    prefix: str = ""
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -130,7 +132,7 @@ class Layout:
     def _parameters(self, sort: str, *, is_descending: bool) -> dict[str, str]:
         sign = _DESCENDING if is_descending else ""
         named = {"sort": f"{sign}{sort}", "group": self.group, "columns": _SEPARATOR.join(self.columns)}
-        return {name: value for name, value in named.items() if value}
+        return {f"{self.prefix}{name}": value for name, value in named.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def layout_of(
     given: Mapping[str, object],
     columns: Sequence[Column[Row]],
     *,
-    sheet: str,
+    sheet: str = "",
     sortable: Collection[str] | None = None,
     groups: Mapping[str, str] | None = None,
 ) -> Layout:
@@ -218,10 +220,10 @@ def layout_of(
     """
     names = [column.name for column in columns]
     can_sort = [column.name for column in columns if column.is_plain] if sortable is None else sortable
-    word, group = text_of(query, "sort"), text_of(query, "group")
+    word, group, listed = (text_of(query, name) for name in LAYOUT)
     sort = word.removeprefix(_DESCENDING)
     is_sorted = sort in can_sort and sort in names
-    chosen = tuple(name for name in names if name in text_of(query, "columns").split(_SEPARATOR))
+    chosen = tuple(name for name in names if name in listed.split(_SEPARATOR))
     return Layout(
         page,
         given,
@@ -233,6 +235,14 @@ def layout_of(
         groups or {},
         sheet,
     )
+
+
+def second_layout(
+    query: Query, page: str, given: Mapping[str, object], columns: Sequence[Column[Row]], *, prefix: str
+) -> Layout:
+    """Return how an address shows the second table of a page, whose parameters begin with a prefix."""
+    own = {name.removeprefix(prefix): value for name, value in query.items() if name.startswith(prefix)}
+    return replace(layout_of(own, page, given, columns), prefix=prefix)
 
 
 def sorted_rows(rows: Sequence[Row], columns: Sequence[Column[Row]], layout: Layout) -> list[Row]:

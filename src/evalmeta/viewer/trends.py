@@ -17,8 +17,8 @@ from evalmeta.store.jobs import Jobs
 from evalmeta.store.run_lists import ListedRun, distinct_values, recent_runs
 from evalmeta.viewer.digests import digest_of
 from evalmeta.viewer.pages import Page, Query, Source, text_of
-from evalmeta.viewer.runs import RESULT, STARTED
-from evalmeta.viewer.tables import Column, Table
+from evalmeta.viewer.runs import RESULT, RUN, STARTED
+from evalmeta.viewer.tables import Column, Table, layout_of, sorted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +73,7 @@ def _column(measure: Measure, series: Series) -> Column[Point]:
         value = series.value(point)
         return "" if value is None else measure.text(value)
 
-    return Column(series.title, "text", text, "number")
+    return Column(series.title, "text", text, "number", rank=series.value)
 
 
 MEASURES: Final = (
@@ -84,7 +84,7 @@ MEASURES: Final = (
 
 
 COLUMNS: Final[tuple[Column[Point], ...]] = (
-    *(column.of(lambda point: point.run) for column in (RESULT, Column("Run", "run_id", lambda run: run), STARTED)),
+    *(column.of(lambda point: point.run) for column in (RESULT, RUN, STARTED)),
     *(_column(measure, series) for measure in MEASURES for series in measure.series),
     Column(
         "Commit",
@@ -131,10 +131,11 @@ def trends_page(source: Source, query: Query) -> Page:
     runs = [run for run in recent.get(test, []) if run.status.is_over and not run.options.is_partial]
     points = [_point(source, run) for run in runs]
     deploys = _deploys(source, test, since=runs[0].started) if runs else []
+    layout = layout_of(query, "trends", {"test": test}, COLUMNS)
     values = {
         "tests": tests,
         "test": test,
-        "runs": Table(COLUMNS, points[::-1]),
+        "runs": Table(COLUMNS, sorted_rows(points[::-1], COLUMNS, layout), layout=layout),
         "charts": [chart for measure in MEASURES if (chart := chart_of(measure, points, deploys))],
     }
     command = f"evalmeta test history {test}" if test else "evalmeta test history"

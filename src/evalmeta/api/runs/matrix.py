@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _KEYS: Final = ("subject", "model")
 _FORM: Final = "Write it like --matrix subject=desk,other_desk or --matrix model=small,large."
 _FEWEST: Final = 2
-_PREFIX: Final = 3
 
 
 class Agent(NamedTuple):
@@ -116,7 +115,7 @@ def matrix_of(finished: Sequence[FinishedRun]) -> tuple[Matrix | None, list[str]
     """Return the agents of the runs of a command side by side, and the agent of each run; None without a matrix."""
     runs = [run.run for run in finished]
     labels = labels_of(
-        [AgentRun(run.options.origin.suite, run.id[:_PREFIX], run.definition, run.subject_name) for run in runs]
+        [AgentRun.of(run.options.origin.suite, run.id, run.definition, run.subject_name) for run in runs]
     )
     if len(set(labels)) < _FEWEST:
         # Results that nobody compares are not read.

@@ -3,6 +3,7 @@
 const content = document.getElementById("content");
 const command = document.querySelector("#page > footer .command");
 const FIRST = "#/changes";
+const FOUND = 100; // The most results of a search that are listed.
 const pages = new Map();
 let runs = [], cases = [], words = {};
 
@@ -45,6 +46,42 @@ async function read() {
   for (const [place, page] of Object.entries(data.pages)) pages.set(normal(place), page);
 }
 
+// What a search looks at in a case.
+const texts = new Map();
+function textOf(known) {
+  if (!texts.has(known)) {
+    texts.set(known, `${known.run.test} ${known.run.agent} ${JSON.stringify({ ...known, run: undefined })}`.toLowerCase());
+  }
+  return texts.get(known);
+}
+
+// Put the field that searches all cases into the head of the pages.
+function addSearch() {
+  const says = { "aria-label": "Search all cases", "aria-keyshortcuts": "/", placeholder: "Search all cases" };
+  const input = make("input", { type: "search", ...says });
+  const form = make("form", { class: "search", role: "search" }, input);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    location.hash = address("search", { text: input.value.trim() });
+  });
+  document.querySelector("body > header nav").after(form);
+}
+
+// The page with the cases that have all words, the newest first; without the answers to suspect cases that were asked again.
+function searchPage(given) {
+  const text = given.get("text") ?? "", wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = cases.filter((known) => !known.run.isAgain && wanted.every((word) => textOf(known).includes(word)))
+    .sort((one, other) => other.started - one.started);
+  const number = `${found.length.toLocaleString("en")} case ${found.length === 1 ? "result" : "results"}`;
+  const nodes = [
+    make("h1", {}, "Search"),
+    make("p", { class: "dim" }, wanted.length ? `${number} of all exported runs: ${text}` : "Write words into the field in the head of the page."),
+    wanted.length > 0 && make("div", { id: "results" }, caseTable(found.slice(0, FOUND), ["Test", "Started"])),
+    found.length > FOUND && wanted.length > 0 && make("p", { class: "dim" }, `The newest ${FOUND} are listed.`),
+  ];
+  return { title: "Search", section: "", nodes: nodes.filter(Boolean) };
+}
+
 // An address without what only chooses rows, as browsers write it.
 function normal(place) {
   const [path, query] = place.split("?");
@@ -60,7 +97,8 @@ function show() {
   // Other anchors are places on the same page.
   if (!place.startsWith("#/")) return;
   const given = new URLSearchParams(place.split("?")[1]);
-  const page = place.startsWith("#/case?") ? casePage(given) : pages.get(normal(place));
+  const made = { case: casePage, search: searchPage }[place.slice(2).split("?")[0]];
+  const page = made ? made(given) : pages.get(normal(place));
   if (page?.html !== undefined) {
     content.replaceChildren(...new DOMParser().parseFromString(page.html, "text/html").body.childNodes);
   } else {
@@ -96,10 +134,10 @@ function showCommand(page) {
 const leftOut = (what) =>
   make("p", { class: "dim" }, `${what} not in the export, to keep it small. `, make("code", {}, "evalmeta view"), " shows all.");
 
-// Put a search into a box; it hides the rows below that do not contain the text. `textOf` returns the text of a row by its place.
-function search(box, placeholder, given, textOf = (row) => row.textContent) {
+// Put a search into a box; it hides the rows below that do not contain the text. `textAt` returns the text of a row by its place.
+function search(box, placeholder, given, textAt = (row) => row.textContent) {
   const input = make("input", { id: "text", type: "search", placeholder, value: given.get("text") });
-  const rows = [...content.querySelectorAll("#results tbody tr")].map((row, at) => [row, textOf(row, at).toLowerCase()]);
+  const rows = [...content.querySelectorAll("#results tbody tr")].map((row, at) => [row, textAt(row, at).toLowerCase()]);
   const filter = () => {
     for (const [row, text] of rows) row.hidden = !text.includes(input.value.trim().toLowerCase());
   };
@@ -129,21 +167,19 @@ function listCases(box, given) {
     .map((verdict) => [verdict, known.filter((one) => one.verdict === verdict).length]);
   const chips = numbers.filter(([, number]) => number).map(([verdict, number]) => chip(verdict, words[verdict].toLowerCase(), number));
   const listed = known.filter((one) => !wanted || one.verdict === wanted);
-  const isSuite = of.length > 1;
   const searching = make("div", {});
   box.append(
     make("nav", { class: "chips", "aria-label": "Cases by verdict" }, chip("", "all", known.length), chips),
     searching,
-    make("div", { id: "results" }, caseTable(listed, isSuite)),
+    make("div", { id: "results" }, caseTable(listed, of.length > 1 ? ["Test"] : [])),
   );
   if (left > 0) box.append(leftOut(`${left.toLocaleString("en")} more case ${left === 1 ? "result is" : "results are"}`));
-  // Not the run, which has all its cases.
-  search(searching, "Utterances, answers, expectations, reasons", given, (row, at) =>
-    JSON.stringify({ ...listed[at], run: undefined }));
+  search(searching, "Utterances, answers, expectations, reasons", given, (row, at) => (listed[at] ? textOf(listed[at]) : ""));
 }
 
-function caseTable(listed, isSuite) {
-  const titles = ["Result", "Case", isSuite && "Test", "Utterance", "Why", "Latency"].filter(Boolean);
+// A table of cases; `also` are columns that not all such tables have.
+function caseTable(listed, also) {
+  const titles = ["Result", "Case", ...also, "Utterance", "Why", "Latency"];
   const looks = { Case: "number", Latency: "number", Utterance: "wide", Why: "wide dim" };
   const cells = (known) => ({
     Result: [pill(known.state), known.quarantine && [" ", make("span", { class: "pill measured" }, "quarantine")]],
@@ -152,6 +188,7 @@ function caseTable(listed, isSuite) {
       known.iteration && [" ", make("span", { class: "dim small" }, `iteration ${known.iteration}`)],
     ],
     Test: known.run.test,
+    Started: time(known.started),
     Utterance: [
       make("bdi", {}, utterances(known).slice(0, 400) || "(no utterance)"),
       known.label && [" ", make("span", { class: "dim small" }, known.label)],
@@ -306,6 +343,7 @@ pages.set(FIRST, {
   html: content.innerHTML,
 });
 read().then(() => {
+  addSearch();
   addEventListener("hashchange", show);
   if (location.hash) show();
 }, () => {
