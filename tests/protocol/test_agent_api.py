@@ -129,7 +129,7 @@ def test_messages_of_an_agent_are_joined_and_others_are_ignored() -> None:
         message("Escalate"),
         message("SessionEnded"),
     ]
-    assert read_reply({"messages": messages}) == AgentReply("One.\nTwo?\nThree?", "p1")
+    assert read_reply({"messages": messages}) == AgentReply("One.\nTwo?\nThree?", "p1", is_handed_off=True)
     assert read_reply({"messages": []}) == AgentReply("")
 
 
@@ -151,6 +151,25 @@ def test_a_plan_has_topic_and_actions() -> None:
 def test_without_a_topic_of_its_own_a_plan_has_the_last_one_that_it_went_to() -> None:
     steps = [{"type": "UpdateTopicStep", "topic": topic} for topic in ("First", "Last", "")]
     assert read_plan({"plan": steps}).topic == "Last"
+
+
+def test_a_plan_that_does_not_name_its_topic_has_the_one_of_its_steps() -> None:
+    steps = [{"type": "UpdateTopicStep", "topic": "Orders"}]
+    assert read_plan({"topic": "DefaultTopic", "plan": steps}).topic == "Orders"
+    assert read_plan({"topic": "DefaultTopic", "plan": []}).topic is None
+
+
+def test_a_plan_of_a_script_has_its_transitions() -> None:
+    moves = [{"type": "TransitionStep", "data": {"from_agent": "A", "to_agent": name}} for name in ("B", "", "C")]
+    assert read_plan({"topic": "C", "plan": moves}).transitions == ("B", "C")
+
+
+def test_an_action_that_failed_has_the_messages_of_its_errors() -> None:
+    errors = [{"statusCode": "X", "message": "No flow"}, {"message": "Locked"}]
+    steps = [
+        {"type": "FunctionStep", "function": {"name": name, "errors": of}} for name, of in (("A", errors), ("B", None))
+    ]
+    assert [action.error for action in read_plan({"plan": steps}).actions or ()] == ["No flow; Locked", None]
 
 
 def test_an_empty_plan_has_no_topic_and_no_actions() -> None:

@@ -77,6 +77,15 @@ class Subject(Protocol):
         ...
 
 
+@runtime_checkable
+class PreparedSubject(Protocol):
+    """A subject of which all cases need something that only its system can say, such as whether its draft is valid."""
+
+    async def prepare(self) -> None:
+        """Check it before the first case; an exception ends the run with its text, and no case is run."""
+        ...
+
+
 class Description(NamedTuple):
     """What an agent offers, in words, and inputs of first tests."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evalmeta.engine.answers import generated_data
-from evalmeta.engine.interfaces import WrappedSession
+from evalmeta.engine.interfaces import PreparedSubject, WrappedSession
 from evalmeta.engine.project_code import traceback_text
 from evalmeta.errors import SubjectError
 from evalmeta.model.redaction import HIDDEN, error_text
@@ -89,6 +89,11 @@ class _RedactedSubject:
     async def open(self, case: Case) -> Session:
         with _hiding_errors(self._hide):
             return _RedactedSession(await self._subject.open(case), self._hide)
+
+    async def prepare(self) -> None:
+        if isinstance(self._subject, PreparedSubject):
+            with _hiding_errors(self._hide):
+                await self._subject.prepare()
 
     async def close(self) -> None:
         await self._subject.close()

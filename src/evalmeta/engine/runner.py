@@ -12,6 +12,7 @@ from evalmeta import limits
 from evalmeta.engine.case_run import CasePolicy, UnscoredCase, ask_case, close, rescore_case
 from evalmeta.engine.deadline import TimeLimit
 from evalmeta.engine.event_loop import DELAYS
+from evalmeta.engine.interfaces import PreparedSubject
 from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
@@ -59,6 +60,8 @@ async def execute(  # noqa: PLR0913 - as documented
     policy = CasePolicy(scorers, TimeLimit(options.case_timeout), retries=options.retries, pacer=places.pacer)
     with exits_refused(), rare_collections():
         try:
+            if isinstance(subject, PreparedSubject):
+                await subject.prepare()
             ask = partial(ask_case, subject=subject, policy=policy)
             await _run(evaluation, ask, journal, options, on_results, places, spending)
         finally:

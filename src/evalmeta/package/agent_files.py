@@ -257,6 +257,21 @@ def find_script(folders: Iterable[Path], agent: str) -> Path | None:
     return next((path for folder in folders for path in sorted(files_below(folder)) if path.name == file_name), None)
 
 
+def project_script(root: Path, agent: str) -> Path | None:
+    """Return the Agent Script of an agent of a project; None if it has none."""
+    return find_script(source_folders(root), agent)
+
+
+def source_folders(root: Path) -> tuple[Path, ...]:
+    """Return the package directories of a project, or the folder itself without a project."""
+    from evalmeta.package.project import find_project
+
+    try:
+        return tuple(find_project(root, with_settings=False).package_directories)
+    except EvalmetaError:
+        return (root,)
+
+
 def find_scripts(root: Path) -> list[str]:
     """Return the sorted names of the agents in Agent Script below a folder."""
     return sorted({match[1] for path in files_below(root) if (match := _SCRIPT.fullmatch(path.name))})

@@ -289,6 +289,11 @@ def slash_hint(path: Path) -> list[str]:
     return [f"Did you mean {slashed}?" if Path(slashed).exists() else f"Write / between folders: {slashed}"]
 
 
+def project_label(path: Path, root: Path) -> str:
+    """Return the path of a project's file in messages: results have no folders of this machine."""
+    return path.relative_to(root.resolve()).as_posix() if path.is_relative_to(root.resolve()) else path.name
+
+
 def shown(path: Path) -> str:
     """Return a path for messages: relative to the current folder if it is inside."""
     here = os.getcwd().replace(os.sep, "/")  # noqa: PTH109 - ten times as fast as Path.cwd()

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 NAMED_USER_PATH: Final = "/agentforce/bootstrap/nameduser"
 END_HEADERS: Final[Mapping[str, str]] = {"x-session-end-reason": "UserRequest"}
 VERSION: Final = "/v1"
-_MESSAGE_TYPES: Final = frozenset({"Inform", "Inquire", "Confirm", "Escalate"})
+SESSIONS_PATH: Final = f"{VERSION}/sessions"
+PREVIEWS_PATH: Final = "/v1.1/preview/sessions"
+# What plans of previews name instead of a topic, as forcedotcom/sf-skills observed; their steps have the topics.
+_UNNAMED_TOPIC: Final = "DefaultTopic"
+_ESCALATION: Final = "Escalate"
+_MESSAGE_TYPES: Final = frozenset({"Inform", "Inquire", "Confirm", _ESCALATION})
 _FAILURE_TYPES: Final = frozenset({"Failure", "Error"})
 _CONTEXT: Final = "$Context."
 _JWT: Final = re.compile(r"eyJ[^.]*\.[^.]*\.[^.]*", re.DOTALL)
@@ -50,20 +55,28 @@ _PROMPTS: Final = frozenset({"promptContent", "promptResponse"})
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """An agent's reply: the answer with a line for each message, its plan (empty if unknown), and a failure."""
+    """An agent's reply: the answer with a line for each message, its plan (empty if unknown), and a failure.
+
+    After a handoff, a person has the conversation.
+    """
 
     text: str
     plan_id: str = ""
     failure: str | None = None
+    is_handed_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The topic and the actions of a plan, in order, and the trace as it is stored; None means unknown."""
+    """The topic and the actions of a plan, in order, and the trace as it is stored; None means unknown.
+
+    Plans of scripts also have the transitions between subagents.
+    """
 
     topic: str | None = None
     actions: tuple[Action, ...] | None = None
     trace: JsonValue = None
+    transitions: tuple[str, ...] = ()
 
 
 def start_path(agent_id: str) -> str:
@@ -71,19 +84,19 @@ def start_path(agent_id: str) -> str:
     return f"{VERSION}/agents/{quote(agent_id, safe='')}/sessions"
 
 
-def messages_path(session_id: str) -> str:
-    """Return the path for messages of a session."""
-    return f"{end_path(session_id)}/messages"
+def messages_path(session_id: str, *, sessions: str = SESSIONS_PATH) -> str:
+    """Return the path for messages of a session; `sessions` is the path of all sessions of its kind."""
+    return f"{end_path(session_id, sessions=sessions)}/messages"
 
 
-def end_path(session_id: str) -> str:
+def end_path(session_id: str, *, sessions: str = SESSIONS_PATH) -> str:
     """Return the path to delete, which ends a session."""
-    return f"{VERSION}/sessions/{quote(session_id, safe='')}"
+    return f"{sessions}/{quote(session_id, safe='')}"
 
 
 def plan_path(session_id: str, plan_id: str) -> str:
-    """Return the path of a plan's trace, in the preview API."""
-    return f"/v1.1/preview/sessions/{quote(session_id, safe='')}/plans/{quote(plan_id, safe='')}"
+    """Return the path of a plan's trace; it is in the preview API for sessions of both kinds."""
+    return f"{PREVIEWS_PATH}/{quote(session_id, safe='')}/plans/{quote(plan_id, safe='')}"
 
 
 def start_body(*, key: str, instance_url: str, bypass_user: bool, variables: Iterable[JsonObject]) -> JsonObject:
@@ -129,16 +142,22 @@ def read_reply(reply: JsonObject) -> AgentReply:
         text(message, "message") or "no reason given" for message in messages if text(message, "type") in _FAILURE_TYPES
     ]
     plan_id = next(filter(None, (text(message, "planId") for message in messages)), "")
-    return AgentReply("\n".join(filter(None, answers)), plan_id, "; ".join(failures) if failures else None)
+    is_handed_off = any(text(message, "type") == _ESCALATION for message in messages)
+    failure = "; ".join(failures) if failures else None
+    return AgentReply("\n".join(filter(None, answers)), plan_id, failure, is_handed_off)
 
 
 def read_plan(trace: JsonObject) -> Plan:
     """Read a plan trace, which is empty in some orgs."""
     steps = list_of_objects(trace, "plan")
     topics = [text(step, "topic") for step in steps if text(step, "type") == "UpdateTopicStep"]
-    topic = text(trace, "topic") or next(filter(None, reversed(topics)), "")
+    named = text(trace, "topic")
+    topic = next(filter(None, reversed(topics)), "") if named in {"", _UNNAMED_TOPIC} else named
+    moves = [object_at(step, "data") for step in steps if text(step, "type") == "TransitionStep"]
+    transitions = tuple(filter(None, (text(move, "to_agent") for move in moves)))
     actions = tuple(_action(step) for step in steps if text(step, "type") == "FunctionStep" and _function_name(step))
-    return Plan(topic or None, actions if isinstance(trace.get("plan"), list) else None, _storable(trace))
+    known = actions if isinstance(trace.get("plan"), list) else None
+    return Plan(topic or None, known, _storable(trace), transitions)
 
 
 def read_token(reply: JsonObject) -> str:
@@ -177,6 +196,7 @@ def _action(step: JsonObject) -> Action:
         object_at(function, "input"),
         function.get("output"),
         latency if latency is not None and latency >= 0 else None,
+        "; ".join(text(error, "message") for error in list_of_objects(function, "errors")) or None,
     )
 
 

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.errors import MessageUnreadable
+from evalmeta.protocol.agent_api import PREVIEWS_PATH
 from evalmeta.protocol.json_fields import integer, list_of_objects, object_at, optional_text, text
 
 if TYPE_CHECKING:
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
 AGENT_API: Final = "/einstein/ai-agent"
 SCRIPTS_PATH: Final = "/v1.1/authoring/scripts"
-SESSIONS_PATH: Final = "/v1.1/preview/sessions"
 _ASSET: Final = "AFScript"
 _SCRIPT_VERSION: Final = "2.0.0"
+_SUCCESS: Final = "success"
+_EMPLOYEE_AGENT: Final = "AgentforceEmployeeAgent"
+_VARIABLE_TYPES: Final[Mapping[str, str]] = {"number": "Number", "boolean": "Boolean"}
 _MILLISECONDS: Final = 1000
 _ERRORS: Final[Mapping[int, str]] = {
     HTTPStatus.BAD_REQUEST: "BadRequestException",
@@ -65,9 +68,69 @@ def read_script_request(body: JsonObject) -> str:
     return source
 
 
+def script_body(source: str) -> JsonObject:
+    """Return the request to compile a script."""
+    asset: JsonObject = {"type": _ASSET, "name": _ASSET, "content": source}
+    return {"assets": [asset], "afScriptVersion": _SCRIPT_VERSION}
+
+
+def read_compiled(reply: JsonObject) -> tuple[JsonObject, list[str]]:
+    """Return what was compiled from a script, or else its errors, each after its line and column."""
+    definition = object_at(reply, "compiledArtifact")
+    if text(reply, "status") == _SUCCESS and definition:
+        return definition, []
+    errors = [_compile_error_text(error) for error in list_of_objects(reply, "errors")]
+    return {}, errors or ["the script was not compiled, and no reason was given"]
+
+
+def _compile_error_text(error: JsonObject) -> str:
+    line, column = integer(error, "lineStart", 0), integer(error, "colStart", 0)
+    return f"{line}:{column}: {text(error, 'description')} [{text(error, 'errorType')}]"
+
+
+def preview_body(
+    definition: JsonObject,
+    *,
+    version: str,
+    key: str,
+    instance_url: str,
+    bypass_user: bool,
+    simulates: bool,
+    variables: Iterable[JsonObject],
+) -> JsonObject:
+    """Return the request for a session with what was compiled; `version` is the name of the version to be published.
+
+    With `bypass_user`, the agent acts as its own user, if the script names one and is not for employees. With
+    `simulates`, its actions are simulated.
+    """
+    configuration = object_at(definition, "globalConfiguration")
+    has_user = text(configuration, "defaultAgentUser") and text(configuration, "agentType") != _EMPLOYEE_AGENT
+    named = {**object_at(definition, "agentVersion"), "developerName": version}
+    return {
+        "agentDefinition": {**definition, "agentVersion": named},
+        "enableSimulationMode": simulates,
+        "externalSessionKey": key,
+        "instanceConfig": {"endpoint": instance_url},
+        "variables": list(variables),
+        "parameters": {},
+        "streamingCapabilities": {"chunkTypes": ["Text"]},
+        "richContentCapabilities": {},
+        "bypassUser": bypass_user and bool(has_user),
+        "executionHistory": [],
+        "conversationContext": [],
+    }
+
+
+def state_types(definition: JsonObject) -> dict[str, str]:
+    """Return the API's types of the variables of a script that are numbers or booleans, by their names."""
+    declared = list_of_objects(object_at(definition, "agentVersion"), "stateVariables")
+    kinds = {text(variable, "developerName"): _VARIABLE_TYPES.get(text(variable, "dataType")) for variable in declared}
+    return {name: kind for name, kind in kinds.items() if kind}
+
+
 def write_compiled(definition: JsonObject) -> JsonObject:
     """Return the reply with what was compiled from a script."""
-    return _compiled("success", definition, [])
+    return _compiled(_SUCCESS, definition, [])
 
 
 def write_uncompiled(problems: Iterable[Problem]) -> JsonObject:
@@ -162,7 +225,7 @@ def write_session_end() -> JsonObject:
 
 
 def _links(base_url: str, session_id: str) -> JsonObject:
-    sessions = f"{base_url.rstrip('/')}{AGENT_API}{SESSIONS_PATH}"
+    sessions = f"{base_url.rstrip('/')}{AGENT_API}{PREVIEWS_PATH}"
     session = f"{sessions}/{session_id}"
     return {
         "self": None,

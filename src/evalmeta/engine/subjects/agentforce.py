@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import re
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from evalmeta.engine.answers import plain_text
+from evalmeta.engine.subjects.agentforce_drafts import Bundle, Draft, read_bundle
+from evalmeta.engine.subjects.agentforce_tokens import Tokens, new_token_rejected, token_of_environment, tokens_of_org
 from evalmeta.errors import (
     MessageUnreadable,
-    OrgUnreachable,
     SettingsError,
     SubjectBusy,
     SubjectError,
     SubjectRefused,
     SubjectUnreachable,
-    UsageError,
 )
+from evalmeta.model.agent_parts import HUMAN
 from evalmeta.model.definition import ContextVariable
 from evalmeta.model.generated_data import GeneratedData
-from evalmeta.model.redaction import address_in_words, child_environment
+from evalmeta.model.redaction import address_in_words
 from evalmeta.model.settings import SubjectSettings
-from evalmeta.protocol import agent_api
-from evalmeta.protocol.agent_api import NAMED_USER_PATH, AgentReply, Plan, read_token
-from evalmeta.protocol.json_fields import org_url
+from evalmeta.protocol import agent_api, agent_preview
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import httpx
@@ -43,7 +40,8 @@ if TYPE_CHECKING:
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.model.evaluation import Case
     from evalmeta.model.json_value import JsonObject
-    from evalmeta.model.login import SignedIn, SignIn
+    from evalmeta.model.login import SignIn
+    from evalmeta.protocol.agent_api import AgentReply, Plan
 
 
 VariableType = Literal["Text", "Number", "Boolean", "Date", "DateTime", "Money", "Ref", "Object", "List", "Json"]
@@ -53,22 +51,24 @@ _HEADERS: Final = {"x-client-name": "evalmeta"}
 # The status of a session that is still answering another request.
 _BUSY_STATUSES: Final = frozenset({HTTPStatus.LOCKED})
 _TYPES: Final[Mapping[type, str]] = {bool: "Boolean", int: "Number", float: "Number", str: "Text"}
-_TOKEN: Final = re.compile(r"[!-~]+")
 
 
 class AgentforceSubject(SubjectSettings):
-    """An agent in a Salesforce org, reached through the Agent API.
+    """An agent in a Salesforce org, reached through the Agent API, or a draft that is previewed there.
 
-    `agent_id` is the BotDefinition's id. `org` is an alias or username of a login. Instead, `token_env` can be an
-    environment variable with an access token, with `instance_url` as the org's My Domain. `bypass_user` lets the agent
-    act as its own user. `variable_types` are the types of context variables. With `traces = false`, no plan traces are
-    requested, and topics and actions are unknown.
+    `agent_id` is the BotDefinition's id. Instead, `authoring_bundle` can be the name of a bundle in the project, as in
+    `aiAuthoringBundles/NAME`: the org compiles its script as it is now, and its `actions` are simulated or live. `org`
+    is an alias or username of a login. Instead, `token_env` can be an environment variable with an access token, with
+    `instance_url` as the org's My Domain. `bypass_user` lets the agent act as its own user. `variable_types` are the
+    types of context variables. With `traces = false`, no plan traces are requested, and topics and actions are unknown.
     """
 
     agent = "an agent in a Salesforce org"
 
     adapter: Literal["agentforce"]
-    agent_id: Annotated[str, Field(pattern=r"^0Xx[0-9A-Za-z]{12}(?:[0-9A-Za-z]{3})?$")]
+    agent_id: Annotated[str, Field(pattern=r"^(?:0Xx[0-9A-Za-z]{12}(?:[0-9A-Za-z]{3})?)?$")] = ""
+    authoring_bundle: Annotated[str, Field(pattern=r"^(?:[A-Za-z]\w*)?$")] = ""
+    actions: Literal["simulated", "live"] = "simulated"
     org: str = ""
     token_env: str = ""
     instance_url: str = ""
@@ -79,11 +79,27 @@ class AgentforceSubject(SubjectSettings):
 
     def bind(self, *, root: Path, sign_in: SignIn | None = None) -> Subject:
         """Return a subject for the agent."""
-        return bind_agentforce(self, sign_in=sign_in)
+        bundle = read_bundle(root, self.authoring_bundle) if self.authoring_bundle else None
+        return bind_agentforce(self, bundle, sign_in=sign_in)
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
-        """Return the agent and its org."""
-        return f"agentforce {self.agent_id} in {self.org or address_in_words(self.instance_url)}", []
+        """Return the agent and its org, and the script of a draft."""
+        from evalmeta.package.agent_files import project_script
+
+        script = project_script(root, self.authoring_bundle) if self.authoring_bundle else None
+        named = f"draft {self.authoring_bundle} with {self.actions} actions" if self.authoring_bundle else self.agent_id
+        return f"agentforce {named} in {self.org or address_in_words(self.instance_url)}", [script] if script else []
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if fault := self._fault():
+            raise PydanticCustomError("agentforce", "{fault}", {"fault": fault})
+        return self
+
+    def _fault(self) -> str:
+        if bool(self.agent_id) == bool(self.authoring_bundle):
+            return "needs either agent_id or authoring_bundle" if self.agent_id else "the key 'agent_id' is missing"
+        return "actions is only for an authoring_bundle" if self.agent_id and "actions" in self.model_fields_set else ""
 
     @property
     def login(self) -> str:
@@ -92,12 +108,19 @@ class AgentforceSubject(SubjectSettings):
 
 
 def bind_agentforce(
-    settings: AgentforceSubject, *, sign_in: SignIn | None = None, transport: httpx.AsyncBaseTransport | None = None
+    settings: AgentforceSubject,
+    bundle: Bundle | None = None,
+    *,
+    sign_in: SignIn | None = None,
+    transport: httpx.AsyncBaseTransport | None = None,
 ) -> Subject:
     """Return a subject for an agent in an org; raise SettingsError if there is no token or an address is not valid.
 
+    With a bundle, it is the draft in the bundle.
+
     The user's messages of a case's history are really sent, and the agent's own answers to them are used: the Agent
-    API (v1) has no other way to give a session a history. `sign_in` returns sessions for the setting `org`.
+    API (v1) has no other way to give a session a history, and what the preview API takes is not known. `sign_in`
+    returns sessions for the setting `org`.
     """
     if bool(settings.org) == bool(settings.token_env):
         which = "both org and token_env are set" if settings.org else "neither org nor token_env is set"
@@ -105,9 +128,9 @@ def bind_agentforce(
     if settings.org:
         if sign_in is None:
             raise _incomplete(settings, f"stored logins are not available here, so {settings.org} is not known")
-        source = _tokens_of_org(settings.org, sign_in, transport)
+        source = tokens_of_org(settings.org, sign_in, transport)
     elif settings.instance_url:
-        source = _token_of_environment(settings.token_env, settings.instance_url)
+        source = token_of_environment(settings.token_env, settings.instance_url)
     else:
         raise _incomplete(settings, "token_env needs the org's address, and instance_url is missing")
     root = settings.url.rstrip("/").removesuffix(agent_api.VERSION)
@@ -117,15 +140,19 @@ def bind_agentforce(
     endpoint = Endpoint(
         root, headers=_HEADERS, credential=credential, busy_statuses=_BUSY_STATUSES, transport=transport
     )
-    return _Agent(settings, endpoint, _Tokens(source))
+    if bundle is not None:
+        return _DraftAgent(settings, endpoint, Tokens(source), bundle)
+    return _Agent(settings, endpoint, Tokens(source))
 
 
 def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
-    table = f'adapter = "agentforce"\nagent_id = "{settings.agent_id}"'
+    key = "agent_id" if settings.agent_id else "authoring_bundle"
+    name = settings.agent_id or settings.authoring_bundle
+    table = f'adapter = "agentforce"\n{key} = "{name}"'
     url = settings.instance_url or "https://mycompany.my.salesforce.com"
     token = f'token_env = "{settings.token_env or "AGENT_TOKEN"}"\ninstance_url = "{url}"'
     return SettingsError(
-        f"the agent {settings.agent_id} cannot be called: {reason}",
+        f"the agent {name} cannot be called: {reason}",
         actions=(
             f'Name a login of evalmeta org list in the subject\'s table:\n\n{table}\norg = "my-org"',
             f"Or name an environment variable with an access token, and the org's address:\n\n{table}\n{token}",
@@ -134,20 +161,29 @@ def _incomplete(settings: AgentforceSubject, reason: str) -> SettingsError:
 
 
 class _Agent:
-    def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: _Tokens) -> None:
+    sessions: str = agent_api.SESSIONS_PATH
+    has_transitions: bool = False
+
+    def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: Tokens) -> None:
         self.settings = settings
         self._endpoint = endpoint
-        self._tokens = tokens
+        self.tokens = tokens
 
     async def open(self, case: Case) -> Session:
-        body = agent_api.start_body(
+        return await self.start(agent_api.start_path(self.settings.agent_id), await self.body(case), case)
+
+    async def body(self, case: Case) -> JsonObject:
+        """Return the request for a session."""
+        return agent_api.start_body(
             key=str(uuid.uuid4()),
-            instance_url=(await self._tokens.get()).url,
+            instance_url=(await self.tokens.get()).url,
             bypass_user=self.settings.bypass_user,
             variables=_variables(case, self.settings.variable_types),
         )
-        reply = await self.call("POST", agent_api.start_path(self.settings.agent_id), body)
-        session_id = _read(reply, agent_api.read_session_id)
+
+    async def start(self, path: str, body: JsonObject, case: Case) -> Session:
+        """Start a session."""
+        session_id = _read(await self.call("POST", path, body), agent_api.read_session_id)
         history = (message.message or "" for message in case.history if message.role == "user")
         return _Session(self, session_id, deque(history))
 
@@ -158,7 +194,7 @@ class _Agent:
         self, method: _Method, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """Send a request with the token, and again with a new one if the API rejects it; errors as `Endpoint.send`."""
-        token, is_renewed = await self._tokens.get(), False
+        token, is_renewed = await self.tokens.get(), False
         while True:
             sent = {"Authorization": f"Bearer {token.value}", **(headers or {})}
             secrets = (token.value, token.session)
@@ -168,11 +204,46 @@ class _Agent:
                 if error.status != HTTPStatus.UNAUTHORIZED:
                     raise
                 if is_renewed:
-                    raise _new_token_rejected(token) from None
+                    raise new_token_rejected(token) from None
             else:
-                self._tokens.mark_accepted()
+                self.tokens.mark_accepted()
                 return reply
-            token, is_renewed = await self._tokens.renew(token), True
+            token, is_renewed = await self.tokens.renew(token), True
+
+
+class _DraftAgent(_Agent):
+    """A draft, which the org compiles before the first session."""
+
+    sessions = agent_api.PREVIEWS_PATH
+    has_transitions = True
+
+    def __init__(self, settings: AgentforceSubject, endpoint: Endpoint, tokens: Tokens, bundle: Bundle) -> None:
+        super().__init__(settings, endpoint, tokens)
+        self._draft = Draft(bundle, self._compile)
+
+    async def prepare(self) -> None:
+        """Compile the script; raise SubjectError with its errors. What does not answer now may answer the cases."""
+        with suppress(SubjectBusy, SubjectUnreachable):
+            await self._draft.compile()
+
+    async def open(self, case: Case) -> Session:
+        return await self.start(agent_api.PREVIEWS_PATH, await self.body(case), case)
+
+    async def body(self, case: Case) -> JsonObject:
+        settings, definition = self.settings, await self._draft.compile()
+        types = {**agent_preview.state_types(definition), **settings.variable_types}
+        return agent_preview.preview_body(
+            definition,
+            version=self._draft.bundle.version,
+            key=str(uuid.uuid4()),
+            instance_url=(await self.tokens.get()).url,
+            bypass_user=settings.bypass_user,
+            simulates=settings.actions == "simulated",
+            variables=_variables(case, types),
+        )
+
+    async def _compile(self, body: JsonObject) -> JsonObject:
+        return _read(await self.call("POST", agent_preview.SCRIPTS_PATH, body), dict)
 
 
 class _Session:
@@ -195,16 +266,30 @@ class _Session:
         plan = await self._plan(reply.plan_id)
         self._answer = None
         return GeneratedData(
-            reply.text, plan.topic, plan.actions, latency_ms=latency_ms, session_id=self._id, trace=plan.trace
+            *(reply.text, plan.topic, plan.actions),
+            latency_ms=latency_ms,
+            session_id=self._id,
+            trace=plan.trace,
+            handoffs=self._handoffs(reply, plan),
         )
 
     async def close(self) -> None:
-        await self._agent.call("DELETE", agent_api.end_path(self._id), headers=agent_api.END_HEADERS)
+        path = agent_api.end_path(self._id, sessions=self._agent.sessions)
+        await self._agent.call("DELETE", path, headers=agent_api.END_HEADERS)
+
+    def _handoffs(self, reply: AgentReply, plan: Plan) -> tuple[str, ...] | None:
+        """Return the transitions of a draft, and a person after an escalation; None if they are not known."""
+        if not self._agent.has_transitions or plan.actions is None:
+            return None
+        others = tuple(name for name in plan.transitions if name != HUMAN)
+        is_handed_off = reply.is_handed_off or HUMAN in plan.transitions
+        return (*others, HUMAN) if is_handed_off else others
 
     async def _send(self, utterance: str) -> tuple[AgentReply, float]:
         self._sequence += 1
         body, asked = agent_api.text_body(self._sequence, utterance), time.perf_counter()
-        reply = await self._agent.call("POST", agent_api.messages_path(self._id), body)
+        path = agent_api.messages_path(self._id, sessions=self._agent.sessions)
+        reply = await self._agent.call("POST", path, body)
         latency_ms = round((time.perf_counter() - asked) * 1000, 1)
         answer = _read(reply, agent_api.read_reply)
         if answer.failure is not None:
@@ -242,112 +327,3 @@ def _read(reply: Reply, read: Callable[[JsonObject], _T]) -> _T:
         return read(reply.value)
     except MessageUnreadable as error:
         raise SubjectError(f"the Agent API's answer is not valid: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A token for the API, the org's address, and the org's session that the token was exchanged for."""
-
-    url: str
-    value: str = field(repr=False)
-    session: str = field(repr=False)
-
-
-# Returns a token, or a new one if the API rejects the given one.
-_TokenSource: TypeAlias = Callable[[_Token | None], Awaitable[_Token]]
-
-
-class _Tokens:
-    def __init__(self, source: _TokenSource) -> None:
-        self._source = source
-        self._lock = asyncio.Lock()
-        self._token: _Token | None = None
-        self._is_untested = False
-
-    async def get(self) -> _Token:
-        """Return the token; the first call signs in."""
-        async with self._lock:
-            if self._token is None:
-                self._token = await self._source(None)
-            return self._token
-
-    async def renew(self, ended: _Token) -> _Token:
-        """Return a new token for one that the API rejected; raise SubjectError if that one was new too.
-
-        Concurrent sessions get the same one.
-        """
-        async with self._lock:
-            if self._token is not ended and self._token is not None:
-                return self._token
-            if self._is_untested:
-                raise _new_token_rejected(ended)
-            self._token, self._is_untested = await self._source(ended), True
-            return self._token
-
-    def mark_accepted(self) -> None:
-        """Note that the API accepted the token."""
-        self._is_untested = False
-
-
-def _new_token_rejected(token: _Token) -> SubjectError:
-    return SubjectError(
-        f"the Agent API rejects a new session of {token.url}; its app needs the scopes chatbot_api and sfap_api, "
-        "and its user access to the agent"
-    )
-
-
-def _token_of_environment(name: str, instance_url: str) -> _TokenSource:
-    """Return the token in an environment variable, which cannot be renewed."""
-    try:
-        url = org_url(instance_url)
-    except UsageError as error:
-        raise SettingsError(f"the agent's instance_url is not valid: {error}", actions=error.actions) from None
-    token = child_environment().get(name, "").strip()
-    if not _TOKEN.fullmatch(token):
-        fault = "is not set, but token_env in evalmeta.toml names it"
-        action = f"Set {name} to an access token with the scopes chatbot_api and sfap_api."
-        if token:
-            fault = "does not hold an access token: it has blanks or invalid characters"
-            action = f"Set {name} to the token alone."
-        elif name in os.environ:
-            fault = "is hidden from the programs that run tests"
-            action = "Pass the token in a variable with another name, such as AGENT_TOKEN, and name it in token_env."
-        raise SettingsError(f"the environment variable {name} {fault}", actions=(action,))
-
-    async def source(ended: _Token | None) -> _Token:
-        if ended:
-            raise SubjectError(f"the Agent API rejects the access token in {name}; set it to a new one")
-        return _Token(url, token, token)
-
-    return source
-
-
-def _tokens_of_org(org: str, sign_in: SignIn, transport: httpx.AsyncBaseTransport | None) -> _TokenSource:
-    """Return sessions of a login, exchanged for the API's token; if the org exchanges none, the session itself."""
-
-    async def source(ended: _Token | None) -> _Token:
-        try:
-            signed_in = await sign_in(org, instead_of=ended.session if ended else "")
-        except OrgUnreachable as error:
-            raise SubjectUnreachable(str(error)) from error
-        session = signed_in.access_token
-        return _Token(signed_in.url, await _exchange(signed_in, transport) or session, session)
-
-    return source
-
-
-async def _exchange(signed_in: SignedIn, transport: httpx.AsyncBaseTransport | None) -> str:
-    """Return the JWT of the named user, as the sf CLI does; empty if the org does not issue one."""
-    session = signed_in.access_token
-    from evalmeta.engine.http_endpoint import Endpoint
-
-    endpoint = Endpoint(signed_in.url, headers={"Cookie": f"sid={session}"}, secrets=(session,), transport=transport)
-    try:
-        reply = await endpoint.send(None, NAMED_USER_PATH, method="GET")
-    except (SubjectBusy, SubjectUnreachable):
-        raise
-    except SubjectError:
-        return ""
-    finally:
-        await endpoint.close()
-    return read_token(reply.value) if isinstance(reply.value, dict) else ""

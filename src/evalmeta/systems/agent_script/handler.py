@@ -20,7 +20,8 @@ from evalmeta.org.handlers import Handlers
 from evalmeta.org.handlers.rest import authenticated, json_reply, no_resource, read_body
 from evalmeta.org.subjects import agent_settings
 from evalmeta.protocol import agent_preview
-from evalmeta.protocol.agent_preview import AGENT_API, SCRIPTS_PATH, SESSIONS_PATH, PreviewRequest
+from evalmeta.protocol.agent_api import PREVIEWS_PATH
+from evalmeta.protocol.agent_preview import AGENT_API, SCRIPTS_PATH, PreviewRequest
 from evalmeta.protocol.json_fields import read_object
 from evalmeta.systems.agent_script.definitions import agent_name, compile_script, read_definition
 from evalmeta.systems.agent_script.plans import is_handed_off
@@ -167,11 +168,11 @@ def _settings_of(org: Organization, name: str) -> AgentScriptSubject:
     return bound or AgentScriptSubject(adapter="agent_script", bundle=name)
 
 
-_SESSION: Final = f"{AGENT_API}{SESSIONS_PATH}/{{session_id}}"
+_SESSION: Final = f"{AGENT_API}{PREVIEWS_PATH}/{{session_id}}"
 HANDLERS: Final = Handlers(
     [
         Route(AGENT_API + SCRIPTS_PATH, post_script, methods=["POST"]),
-        Route(AGENT_API + SESSIONS_PATH, post_session, methods=["POST"]),
+        Route(AGENT_API + PREVIEWS_PATH, post_session, methods=["POST"]),
         Route(_SESSION + "/messages", post_message, methods=["POST"]),
         Route(_SESSION + "/plans/{plan_id}", get_plan, methods=["GET"]),
         Route(_SESSION, delete_session, methods=["DELETE"]),

@@ -12,6 +12,7 @@ from evalmeta import limits
 from evalmeta.errors import SettingsError
 from evalmeta.model.redaction import address_in_words
 from evalmeta.model.settings import TARGET, SubjectSettings
+from evalmeta.package.files import project_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -77,7 +78,7 @@ class AgentScriptSubject(SubjectSettings):
         recordings = read_recordings(root / self.recording) if self.recording else None
         model = self._model(script, recordings, calls, root)
         files = self._row_files(script, root)
-        labels = {name: _label(path, root) for name, path in files.items()}
+        labels = {name: project_label(path, root) for name, path in files.items()}
         doubles = Doubles(self._doubles(script, files, recordings, calls), labels, self.bundle)
         agent = Agent(*(script, script.start, label, doubles, model.name), restarts=self.turns_begin == "start_agent")
 
@@ -132,7 +133,7 @@ class AgentScriptSubject(SubjectSettings):
                 f"the project has no Agent Script of {self.bundle!r}",
                 actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
             )
-        label = _label(path, root)
+        label = project_label(path, root)
         return label, _read_script(path, label, root)
 
     def _row_files(self, script: Script, root: Path) -> dict[str, Path]:
@@ -174,7 +175,7 @@ class AgentScriptSubject(SubjectSettings):
         if self.target:
             return FunctionModel(calls.of(_function(root, self.target)), self.target)
         if rules := self._rules(root):
-            return read_rules(rules, label=_label(rules, root), script=script)
+            return read_rules(rules, label=project_label(rules, root), script=script)
         if recordings is not None:
             return RecordedModel(recordings, str(self.recording))
         raise _no_model(self.bundle)
@@ -211,7 +212,7 @@ def _rows_in(file: Path, actions: list[ActionDefinition], root: Path) -> Iterato
     from evalmeta.systems.agent_script.doubles import read_rows
 
     if file.is_file():
-        yield read_rows(file, actions, label=_label(file, root))
+        yield read_rows(file, actions, label=project_label(file, root))
 
 
 def _function_in(module: ModuleType | None, name: str, calls: Calls) -> Iterator[Double]:
@@ -230,31 +231,16 @@ def bundle_settings(root: Path, name: str) -> SubjectSettings | None:
 
 def script_of(root: Path, agent: str) -> Path | None:
     """Return the Agent Script of an agent of a project; None if it has none."""
-    from evalmeta.package.agent_files import find_script
+    from evalmeta.package.agent_files import project_script
 
-    return find_script(_source_folders(root), agent)
+    return project_script(root, agent)
 
 
 def _scripts_below(root: Path) -> set[str]:
     """Return the names of the agents in Agent Script of a project."""
-    from evalmeta.package.agent_files import find_scripts
+    from evalmeta.package.agent_files import find_scripts, source_folders
 
-    return {name for folder in _source_folders(root) for name in find_scripts(folder)}
-
-
-def _source_folders(root: Path) -> tuple[Path, ...]:
-    from evalmeta.errors import EvalmetaError
-    from evalmeta.package.project import find_project
-
-    try:
-        return tuple(find_project(root, with_settings=False).package_directories)
-    except EvalmetaError:
-        return (root,)
-
-
-def _label(path: Path, root: Path) -> str:
-    """Return the path in messages: results have no folders of this machine."""
-    return path.relative_to(root.resolve()).as_posix() if path.is_relative_to(root.resolve()) else path.name
+    return {name for folder in source_folders(root) for name in find_scripts(folder)}
 
 
 def _read_script(path: Path, label: str, root: Path) -> Script:
