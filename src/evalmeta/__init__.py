@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from evalmeta.api.agent_tests import list_tests
     from evalmeta.api.deployments import deploy
     from evalmeta.api.evaluating.evaluate import evaluate, evaluate_async
-    from evalmeta.api.files import Validation, read, validate, write
+    from evalmeta.api.file_checks import Validation
+    from evalmeta.api.files import read, validate, write
     from evalmeta.api.judging.judge import judge
     from evalmeta.api.org_targets import connect
     from evalmeta.api.retrievals import retrieve
@@ -68,7 +69,8 @@ __all__ = [
 
 _HOMES: Final = {
     "evalmeta.api.evaluating.evaluate": ("evaluate", "evaluate_async"),
-    "evalmeta.api.files": ("Validation", "read", "validate", "write"),
+    "evalmeta.api.file_checks": ("Validation",),
+    "evalmeta.api.files": ("read", "validate", "write"),
     "evalmeta.api.deployments": ("deploy",),
     "evalmeta.api.judging.judge": ("judge",),
     "evalmeta.api.org_targets": ("connect",),

@@ -201,7 +201,7 @@ def test_an_estimate_follows_the_prices_of_now_and_the_agent(evalmeta: Program, 
     done = evalmeta("test", "run", "t.yaml", "--estimate")
     assert done.out.splitlines() == [
         "t.yaml: unknown for 2 case results: no earlier run of this test and agent",
-        "Would cost an unknown amount; for 2 case results not everything has a known price. No case was run.",
+        "The cost is not known; 2 case results would have requests without a known price. No case was run.",
     ]
     assert done.code == 0
 
@@ -266,7 +266,7 @@ def test_an_estimate_with_unknown_parts_says_at_least(evalmeta: Program, folder:
 
     assert "cost of the rater (judge-1): unknown, 2 requests without a price" in out
     assert "u.yaml: unknown for 2 case results" in out
-    assert "Would cost at least about $0.004; for 4 case results not everything has a known price." in out
+    assert "Would cost at least about $0.004; 4 case results would have requests without a known price." in out
 
 
 def test_a_judgement_in_a_check_of_the_project_counts(evalmeta: Program, folder: Path) -> None:

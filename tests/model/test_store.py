@@ -34,12 +34,15 @@ def test_no_text_of_a_store_shows_the_password() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("mysql://me:hunter2@db/evals", "must be the URL of a store, not one with mysql:; write"),
+        ("mysql://me:hunter2@db/evals", "must be the URL of a store, but begins with 'mysql:'; write"),
         (
             "/var/evals:hunter2",
             "must be the URL of a store; write postgresql://USER@HOST/DATABASE, or set EVALMETA_HOME",
         ),
-        ("postgresql:/hunter2", "must be the URL of a store, not one with postgresql:; write postgresql://USER@HOST"),
+        (
+            "postgresql:/hunter2",
+            "must be the URL of a store, but begins with 'postgresql:'; write postgresql://USER@HOST",
+        ),
     ],
 )
 def test_another_text_is_refused_without_saying_it(text: str, says: str) -> None:

@@ -266,7 +266,7 @@ def test_tables_of_adapters_have_lists_and_paths(file: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("mysql://me:hunter2@db/evals", "must be the URL of a store, not one with mysql:"),
+        ("mysql://me:hunter2@db/evals", "must be the URL of a store, but begins with 'mysql:'"),
         (
             "postgresql://me:hunter2@db/evals",
             "must have no password: set PGPASSWORD or EVALMETA_STORE, or use ~/.pgpass",

@@ -16,7 +16,7 @@ from evalmeta.model.registry import (
 )
 from evalmeta.package.agent_files import AgentFiles
 from evalmeta.package.files import parse_safe_file_name, shown
-from evalmeta.package.folders import read_forceignore
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import PROJECT_FILE, find_project
 from evalmeta.package.selection import resolve
 from evalmeta.validation.bundle_rules import Bundle, check_bundle

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 from evalmeta import limits
 from evalmeta.api.discovery import find_rule_problems, policy_at
 from evalmeta.api.endpoints import endpoint_settings, is_url
-from evalmeta.api.files import validate_and_read
+from evalmeta.api.file_checks import validate_and_read
 from evalmeta.api.runs.case_lines import CasePlaces, case_places
 from evalmeta.client.metadata import list_components
 from evalmeta.engine.project_code import own_modules

@@ -7,14 +7,13 @@ from difflib import SequenceMatcher, get_close_matches
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.files import bytes_of
 from evalmeta.api.sync import ComparedComponent, compare_components, fetch, hash_to_send, tracking_of
 from evalmeta.errors import InvalidMetadata, NotFound
 from evalmeta.model.bundle_content import split_files
 from evalmeta.model.difference import Change, ChangeKind, Difference, compare, compare_texts
 from evalmeta.model.registry import SCORER_DEFINITION, Component, MetadataType, SyncState, types_at
 from evalmeta.package.components import content_of
-from evalmeta.package.files import shown
+from evalmeta.package.files import bytes_of, shown
 from evalmeta.package.folders import find_components
 from evalmeta.xmlio.agent_scorers import check_agent_scorer, texts_by_path
 from evalmeta.xmlio.definitions import read_definition
@@ -150,7 +149,7 @@ def _check_names(names: Iterable[str], known: Sequence[str]) -> None:
         if name.casefold() not in folded:
             near = get_close_matches(name.casefold(), folded, n=1)
             actions = [f"Did you mean {folded[near[0]]}?"] if near else []
-            raise NotFound(f"neither the project nor the org has a definition {name!r}", actions=actions)
+            raise NotFound(f"neither the project nor the org has a component {name!r}", actions=actions)
 
 
 def _difference(compared: ComparedComponent, content: bytes | None, replacements: Replacements) -> Difference:

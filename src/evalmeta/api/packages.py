@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalmeta import limits
-from evalmeta.api.files import bytes_of, check_components, ignore_problems
+from evalmeta.api.files import check_components, ignore_problems
 from evalmeta.api.selections import read_manifest, refuse_destructive, resolve
 from evalmeta.api.sync import find_unchanged
 from evalmeta.client.metadata import list_components
@@ -26,7 +26,7 @@ from evalmeta.model.registry import (
     types_at,
 )
 from evalmeta.package.archive import build_zip, manifest_of, near_limits, package_entries, read_zip
-from evalmeta.package.files import FileState, put_file, read_file, shown
+from evalmeta.package.files import FileState, bytes_of, put_file, read_file, shown
 from evalmeta.package.project import Project, api_version_of
 from evalmeta.package.selection import MemberPattern, Selection, match_names, parse_members
 from evalmeta.xmlio.definitions import write_manifest

@@ -24,7 +24,8 @@ from evalmeta.package.files import (
     target_below,
     write_files,
 )
-from evalmeta.package.folders import BUNDLE_FILES, FORCEIGNORE_FILE, find_components, read_forceignore, target_path
+from evalmeta.package.folders import BUNDLE_FILES, find_components, target_path
+from evalmeta.package.forceignore import FORCEIGNORE_FILE, read_forceignore
 from evalmeta.package.project import Project, version_in_force
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from evalmeta.client.connection import Connection
     from evalmeta.model.registry import Component
     from evalmeta.package.files import FileState
-    from evalmeta.package.folders import ForceIgnore
+    from evalmeta.package.forceignore import ForceIgnore
     from evalmeta.protocol.metadata_api import RetrieveResult
 
 

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.files import Validation, bytes_of, is_beside_deletions, problems_of, validate
+from evalmeta.api.file_checks import Validation, is_beside_deletions, problems_of
+from evalmeta.api.files import validate
 from evalmeta.errors import InvalidMetadata, NotFound, ProjectError, UsageError
 from evalmeta.model.registry import (
     DESTRUCTIVE_FILES,
@@ -21,15 +22,9 @@ from evalmeta.model.registry import (
 )
 from evalmeta.package.archive import manifest_of
 from evalmeta.package.components import entries_of, entry_name
-from evalmeta.package.files import ComponentFile, shown, slash_hint, state_of, write_below
-from evalmeta.package.folders import (
-    ForceIgnore,
-    component_files,
-    find_components,
-    list_files,
-    name_problems,
-    read_forceignore,
-)
+from evalmeta.package.files import ComponentFile, bytes_of, shown, slash_hint, state_of, write_below
+from evalmeta.package.folders import component_files, find_components, list_files, name_problems
+from evalmeta.package.forceignore import ForceIgnore, read_forceignore
 from evalmeta.package.project import Project, api_version_of, find_project, version_in_force
 from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements
 from evalmeta.package.selection import Selection, choose, components_named, components_under, local_name, parse_members

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta.api.discovery import reading_at
-from evalmeta.api.files import bytes_of
 from evalmeta.errors import FormatError, InvalidMetadata, UsageError, did_you_mean
 from evalmeta.formats.definitions import definition_of
 from evalmeta.formats.document import check_columns
@@ -18,8 +17,9 @@ from evalmeta.formats.testspec import read_spec_file, spec_definition
 from evalmeta.model.definition import Definition, Expectation, Inputs, TestCase
 from evalmeta.model.expectations import ACTIONS, METRICS, OUTCOME, TOPIC, render_actions, scorer_kind, scorer_names
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION, MetadataType
-from evalmeta.package.files import FileState, put_file, shown, state_of
-from evalmeta.package.folders import find_components, read_forceignore, target_path
+from evalmeta.package.files import FileState, bytes_of, put_file, shown, state_of
+from evalmeta.package.folders import find_components, target_path
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import Project, api_version_of
 from evalmeta.validation.definition_rules import is_api_name
 from evalmeta.validation.rules import rule_policy

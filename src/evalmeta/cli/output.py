@@ -17,7 +17,7 @@ import click
 from evalmeta.cli.groups import completed
 from evalmeta.errors import EXIT_FAILED, EvalmetaError, Interrupted, StoreCorrupt, Suggestion, UsageError
 from evalmeta.model.redaction import redacted
-from evalmeta.package.folders import FORCEIGNORE_FILE
+from evalmeta.package.forceignore import FORCEIGNORE_FILE
 from evalmeta.report.problems import problem_json, render_human, warning_counts
 from evalmeta.report.text import JsonDocument, aligned, blocks, count, escape_commands, escape_unsafe, stream_json
 from evalmeta.version import __version__

@@ -44,8 +44,10 @@ def read_store_url(text: str) -> StoreUrl:
         raise ValueError(f"must be {_EXAMPLE}, with / as %2F, @ as %40, : as %3A, ? as %3F and # as %23 in a password")
     if match is None:
         scheme = _SCHEME.match(text)
-        kind = f"the URL of a store, not one with {scheme[0]}:" if scheme else "the URL of a store"
-        raise ValueError(f"must be {kind}; write {_EXAMPLE}, or set EVALMETA_HOME for a store in a folder")
+        kind = f", but begins with '{scheme[0]}:'" if scheme else ""
+        raise ValueError(
+            f"must be the URL of a store{kind}; write {_EXAMPLE}, or set EVALMETA_HOME for a store in a folder"
+        )
     # A host in the query is a folder with a socket, or one of several.
     host = match["host"] or next(iter(re.findall(r"[?&]host=([^&#]*)", text)), "localhost")
     return StoreUrl(text, f"postgresql://{host}/{match['path'] or ''}".rstrip("/"))

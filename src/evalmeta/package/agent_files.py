@@ -237,7 +237,7 @@ def _unreadable(label: str, found: Sequence[SyntaxProblem]) -> FormatError:
         Problem("script-syntax", Severity.ERROR, Location(label, *problem.position), problem.message, problem.hint)
         for problem in found
     ]
-    return FormatError(f"the script {label} cannot be read: {found[0].message}", problems=problems)
+    return FormatError(f"the script {label} is not valid", problems=problems)
 
 
 def _parsed(path: Path) -> tuple[Script, Sequence[SyntaxProblem]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from evalmeta import limits
-from evalmeta.errors import ProjectError, UsageError
+from evalmeta.errors import NotFound, ProjectError, UsageError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.model.registry import META_XML_SUFFIX, TYPES, Component, MetadataType
 
@@ -226,6 +226,19 @@ def read_file(path: Path, *, max_bytes: int = limits.MAX_XML_BYTES) -> bytes:
     if len(content) > max_bytes:
         raise ProjectError(f"{path}: is larger than {max_bytes:,} bytes")
     return content
+
+
+def bytes_of(path: Path) -> bytes:
+    """Read a file up to `limits.MAX_XML_BYTES` and one more byte."""
+    try:
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise NotFound(f"{str(path)!r} is a pipe", actions=["Write its content to a file, and name that."])
+        with path.open("rb") as file:
+            return file.read(min(os.fstat(file.fileno()).st_size, limits.MAX_XML_BYTES) + 1)
+    except FileNotFoundError:
+        raise NotFound(f"the file {str(path)!r} cannot be found", actions=slash_hint(path)) from None
+    except OSError as error:
+        raise NotFound(f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def _replace(path: Path, content: bytes | Iterable[bytes], *, durable: bool, mode: int | None) -> None:

@@ -27,7 +27,8 @@ from evalmeta.model.registry import (
     parse_api_version,
 )
 from evalmeta.package.files import slash_hint
-from evalmeta.package.folders import find_components, read_forceignore, refuse_problems
+from evalmeta.package.folders import find_components, refuse_problems
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.project import Project, api_version_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from evalmeta.model.aggregation import verdict_in
 from evalmeta.model.run import CaseResult, Summary, Verdict
 from evalmeta.model.tally import summarise
 from evalmeta.package.files import parse_test_name, shown
-from evalmeta.package.folders import ForceIgnore, read_forceignore
+from evalmeta.package.forceignore import ForceIgnore, read_forceignore
 from evalmeta.package.project import find_project, has_project
 from evalmeta.pytest_plugin.entries import gets_whole_files
 from evalmeta.pytest_plugin.questions import Questions

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from evalmeta.api.agent_tests import RECORDED_ANSWERS, refuse_errors
 from evalmeta.api.discovery import find_tests, read_all
 from evalmeta.api.endpoints import endpoint_settings, is_url
-from evalmeta.api.files import bytes_of, validate_and_read
+from evalmeta.api.file_checks import validate_and_read
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.subjects import bind
 from evalmeta.engine.subjects.replay import RecordedSubject
@@ -38,7 +38,7 @@ from evalmeta.org.subjects import (
     rater_of,
     rater_settings,
 )
-from evalmeta.package.files import key_name, parse_test_name, shown
+from evalmeta.package.files import bytes_of, key_name, parse_test_name, shown
 from evalmeta.package.project import version_in_force
 from evalmeta.store.judgements import FolderRatings, find_check
 from evalmeta.validation.rules import rule_policy

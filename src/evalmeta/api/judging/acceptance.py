@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from evalmeta import limits
 from evalmeta.api.agent_tests import file_of_run
-from evalmeta.api.files import validate_and_read
+from evalmeta.api.file_checks import validate_and_read
 from evalmeta.api.judging.accepted_calls import accepting_calls
 from evalmeta.api.runs.comparisons import find_run
 from evalmeta.api.runs.finding import run_id_of

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.api.files import bytes_of
 from evalmeta.errors import EvalmetaError
 from evalmeta.formats.document import Document, Reading
 from evalmeta.formats.files import read_document
 from evalmeta.model.evaluation import Evaluation, case_numbers
-from evalmeta.package.files import parse_test_name, shown
+from evalmeta.package.files import bytes_of, parse_test_name, shown
 from evalmeta.xmlio.definitions import given_numbers
 from evalmeta.xmlio.reader import read_xml
 

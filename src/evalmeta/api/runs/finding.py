@@ -82,7 +82,9 @@ def _suite_named(database: Database, text: str, org_url: str | None) -> tuple[st
     suite_id, latest = _newest(database, newest, org_url) if test is None else ("", [newest] if newest else [])
     where, actions = "here" if org_url is None else "in this org", [Suggestion("List all runs", "test", "history")]
     if not (suite_id or latest):
-        raise NotFound(f"there is no run{f' of {test}' if test else ''} {where}", actions=actions)
+        if test is None:
+            raise NotFound(f"there is no run {where}", actions=[Suggestion("Run the tests", "run")])
+        raise NotFound(f"there is no run of {test} {where}", actions=actions)
     if word == "latest":
         return suite_id, latest
     tests = {_test_of(run) for run in latest} | _saved_tests(database, suite_id)

@@ -100,9 +100,11 @@ def _print_estimates(estimates: Sequence[Estimate], *, as_json: bool) -> None:
     known = [estimate for estimate in estimates if estimate.spent]
     total = dollars_text(sum(row.amount for estimate in known for row in estimate.spent))
     unknown = sum(estimate.asked for estimate in estimates if not estimate.is_known)
-    about = f"about {total}" if not unknown else "an unknown amount" if not known else f"at least about {total}"
-    lacking = f"; for {count(unknown, 'case result')} not everything has a known price" if unknown else ""
-    click.echo(f"Would cost {about}{lacking}. No case was run.")
+    about = (
+        f"Would cost {'at least ' if unknown else ''}about {total}" if known or not unknown else "The cost is not known"
+    )
+    lacking = f"; {count(unknown, 'case result')} would have requests without a known price" if unknown else ""
+    click.echo(f"{about}{lacking}. No case was run.")
 
 
 def _estimate_lines(estimate: Estimate) -> Iterator[str]:
