@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -67,14 +68,16 @@ def test_nothing_changed_is_said_and_passes(evalmeta: Evalmeta, since: str) -> N
     assert done.code == 0
     assert ran(done) == []
     assert f"Not run, because nothing changed since {since}: specs/A.yaml, specs/B.yaml." in done.err
-    assert f"Nothing was run: nothing changed since {since}." in done.err
+    assert f"Nothing was run: nothing that the tests depend on changed since {since}." in done.err
 
 
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [
         ("specs/A.yaml", SPEC.format("A") + "# more\n", ["A"]),
-        ("app/aiAuthoringBundles/B/B.agent", SCRIPT + "# more\n", ["B"]),
+        ("app/aiAuthoringBundles/B/B.agent", SCRIPT.replace("//Find", "//Search"), ["B"]),
+        ("app/aiAuthoringBundles/B/B.agent", SCRIPT + "# more\n", []),
+        ("actions/B/Find.yaml", "- outputs: {}\n", ["B"]),
         ("rules/B.yaml", "rules:\n- answer: Done.\n", ["B"]),
         ("actions/Find.yaml", "- outputs: {}\n# more\n", ["A", "B"]),
         ("actions/New.yaml", "- outputs: {}\n", ["A", "B"]),
@@ -85,6 +88,7 @@ def test_nothing_changed_is_said_and_passes(evalmeta: Evalmeta, since: str) -> N
 def test_what_a_test_depends_on_lets_it_run(
     desk: Path, evalmeta: Evalmeta, file: str, text: str, expected: list[str]
 ) -> None:
+    (desk / file).parent.mkdir(exist_ok=True)
     (desk / file).write_text(text)
     assert ran(evalmeta("run", "--changed-since", "main")) == expected
     # A commit of the change is compared as the files are.
@@ -157,3 +161,139 @@ def test_tests_of_an_org_cannot_be_chosen_by_their_files(evalmeta: Evalmeta) -> 
     refused = evalmeta("test", "run", "--changed-since", "main", "--wait")
     assert refused.code == 2
     assert "--changed-since is for tests in files" in refused.err
+
+
+LIBRARY = """\
+start_agent router:
+    reasoning:
+        actions:
+            loans: @utils.transition to @subagent.Loans
+            rooms: @utils.transition to @subagent.Rooms
+subagent Loans:
+    actions:
+        Renew:
+            target: "flow://Renew"
+    reasoning:
+        instructions: "Renew books."
+        actions:
+            renew: @actions.Renew
+subagent Rooms:
+    reasoning:
+        instructions: "Book rooms."
+"""
+CASES = """\
+subject: L
+testCases:
+- {name: renews, input: Renew, topic: Loans, actions: [Renew]}
+- {name: lends, input: Renew, topic: Loans}
+- {name: books, input: Book, topic: Rooms}
+- {name: says, input: Book, contains: Done}
+"""
+RULES = """\
+rules:
+- {utterance: Renew, subagent: router, call: loans}
+- {utterance: Renew, subagent: Loans, call: renew}
+- {utterance: Book, subagent: router, call: rooms}
+- {answer: Done}
+"""
+NAMES = ("renews", "lends", "books", "says")
+LOANS, ROOMS, SAYS, EVERY = {"renews", "lends"}, {"books"}, {"says"}, {*NAMES}
+SCRIPT_FILE = "app/aiAuthoringBundles/L/L.agent"
+
+
+@pytest.fixture
+def library(desk: Path) -> Path:
+    """Gives a repository with one agent more, which has two subagents, and a test of four cases, in a second commit."""
+    for name in ("A", "B"):
+        (desk / f"specs/{name}.yaml").unlink()
+    files = {
+        "app/aiAuthoringBundles/L/L.agent": LIBRARY,
+        "specs/L.yaml": CASES,
+        "rules/L.yaml": RULES,
+        "actions/L/Renew.yaml": "- outputs: {}\n",
+    }
+    for name, text in files.items():
+        (desk / name).parent.mkdir(parents=True, exist_ok=True)
+        (desk / name).write_text(text)
+    git(desk, "add", "--all")
+    git(desk, "commit", "--quiet", "--message", "two")
+    return desk
+
+
+def ran_cases(outcome: Outcome) -> set[str]:
+    """Return the names of the cases that ran; their inputs are unique."""
+    assert outcome.code == 0, outcome.err
+    [run] = json.loads(outcome.out)["result"]
+    return {NAMES[case["testNumber"] - 1] for case in run["testCases"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        (SCRIPT_FILE, "Renew books.", "Renew all books.", LOANS | SAYS),
+        (SCRIPT_FILE, "Book rooms.", "Book any rooms.", ROOMS | SAYS),
+        (SCRIPT_FILE, "start_agent router:\n", 'system:\n    instructions: "a"\nstart_agent router:\n', EVERY),
+        ("actions/L/Renew.yaml", "outputs: {}", "error: down", EVERY),
+        ("actions/Find.yaml", "outputs: {}", "error: down", EVERY - {"renews"}),
+        ("rules/L.yaml", "Done", "'Done.'", EVERY),
+        ("specs/L.yaml", "input: Book, topic", "input: book, topic", EVERY),
+    ],
+)
+def test_only_the_cases_that_a_change_may_affect_run(
+    library: Path, evalmeta: Evalmeta, file: str, old: str, new: str, expected: set[str]
+) -> None:
+    text = (library / file).read_text()
+    assert text.count(old) == 1
+    (library / file).write_text(text.replace(old, new))
+    assert ran_cases(evalmeta("run", "--changed-since", "main", "--json")) == expected
+
+
+def test_the_double_of_an_agent_that_is_gone_lets_its_cases_run(library: Path, evalmeta: Evalmeta) -> None:
+    (library / "actions/L/Renew.yaml").rename(library / "actions/Renew.yaml")
+    git(library, "add", "--all")
+    git(library, "commit", "--quiet", "--message", "three")
+    assert ran_cases(evalmeta("run", "--changed-since", "main~1", "--json")) == EVERY
+
+
+def change_loans(library: Path) -> None:
+    script = library / SCRIPT_FILE
+    script.write_text(script.read_text().replace("Renew books.", "Renew all books."))
+
+
+def test_how_many_cases_are_left_out_is_said_with_the_reason(library: Path, evalmeta: Evalmeta) -> None:
+    change_loans(library)
+    why = "of the agent only the subagent Loans changed since main, and the cases expect others"
+    assert f"Not run, because {why}: specs/L.yaml (1 of 4 cases)." in evalmeta("run", "--changed-since", "main").err
+    (library / "specs/L.yaml").write_text("subject: L\ntestCases:\n- {input: Book, topic: Rooms}\n")
+    git(library, "commit", "--quiet", "--message", "three", "specs/L.yaml")
+    done = evalmeta("run", "--changed-since", "HEAD")
+    assert done.code == 0
+    assert "others: specs/L.yaml (1 of 1 case)." in done.err
+    assert "Nothing was run: nothing that the tests depend on changed since HEAD." in done.err
+
+
+def test_a_chosen_case_that_is_not_affected_is_no_mistake(library: Path, evalmeta: Evalmeta) -> None:
+    change_loans(library)
+    done = evalmeta("run", "--changed-since", "main", "--case", "3")
+    assert (done.code, "Nothing was run: no case is left." in done.err) == (0, True)
+    assert ran_cases(evalmeta("run", "--changed-since", "main", "--case", "1,3", "--json")) == {"renews"}
+
+
+def test_an_agent_that_its_change_breaks_is_not_left_out(library: Path, evalmeta: Evalmeta) -> None:
+    (library / "specs/L.yaml").write_text("subject: L\ntestCases:\n- {input: Book, topic: Rooms}\n")
+    git(library, "commit", "--quiet", "--all", "--message", "three")
+    script = library / SCRIPT_FILE
+    script.write_text(script.read_text().replace("            renew: @actions", "            extend: @actions"))
+    refused = evalmeta("run", "--changed-since", "HEAD")
+    assert refused.code not in {0, 100}
+    assert "the subagent 'Loans' cannot call 'renew'" in refused.err
+
+
+@pytest.mark.parametrize("file", ["schema.json", "test_config.json"])
+def test_other_files_that_decide_about_a_test_let_it_run(desk: Path, evalmeta: Evalmeta, file: str) -> None:
+    (desk / "specs/schema.json").write_text('{"type": "string"}')
+    (desk / "specs/A.yaml").write_text(SPEC.format("A").replace("contains: Done", "json: {schema: schema.json}"))
+    git(desk, "add", "--all")
+    git(desk, "commit", "--quiet", "--message", "two")
+    (desk / "specs" / file).write_text('{"type": ["string"]}')
+    assert "A" in ran(evalmeta("run", "--changed-since", "HEAD"))

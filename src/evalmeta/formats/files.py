@@ -99,19 +99,29 @@ def digest_of(path: Path, reading: Reading) -> str:
     for chunk in chunks_of(path):
         digest.update(chunk)
         names_files = names_files or _FILE in chunk
-    beside = [Path(reading.config)] if reading.config else map(path.with_name, sorted(settings_files()))
-    for settings in filter(Path.is_file, beside):
+    for settings in filter(Path.is_file, settings_beside(path, reading)):
         digest.update(read_bytes(settings))
-    if path.suffix.lower() in SEARCHED:
-        from evalmeta.formats.case_files import files_of, schemas_of
-
-        cases = files_of(path)
-        schemas = dict.fromkeys(schema for file in (path, *cases) for schema in schemas_of(file))
-        kind = kind_of_file(path) if names_files else None
-        named = all_formats()[kind.format].files_of(path) if kind and kind.format else ()
-        for file in (*cases, *schemas, *named):
-            digest.update(read_bytes(file))
+    for file in named_files(path, by_format=names_files):
+        digest.update(read_bytes(file))
     return digest.hexdigest()
+
+
+def settings_beside(path: Path, reading: Reading) -> list[Path]:
+    """Return the files with settings that apply to a file if they exist."""
+    return [Path(reading.config)] if reading.config else [*map(path.with_name, sorted(settings_files()))]
+
+
+def named_files(path: Path, *, by_format: bool = True) -> list[Path]:
+    """Return the files with cases and schemas that a file names and that exist; `by_format` also in its own words."""
+    if path.suffix.lower() not in SEARCHED:
+        return []
+    from evalmeta.formats.case_files import files_of, schemas_of
+
+    cases = files_of(path)
+    schemas = dict.fromkeys(schema for file in (path, *cases) for schema in schemas_of(file))
+    kind = kind_of_file(path) if by_format else None
+    named = all_formats()[kind.format].files_of(path) if kind and kind.format else ()
+    return [*cases, *schemas, *named]
 
 
 def kind_of_file(path: Path) -> FileKind | None:

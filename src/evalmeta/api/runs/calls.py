@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.observer import Observer
     from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.formats.document import Document
+    from evalmeta.model.evaluation import CaseList
     from evalmeta.package.project import Project
 
 _FUNCTION: Final = re.compile(r"^(?:async )?def ([A-Za-z]\w*)\(", re.MULTILINE)
@@ -70,10 +71,11 @@ def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
 def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall | None:
     check_matrix(call)
     files = _read_files(call, found, observer)
-    if call.selection.changed_since:
-        files = _changed(call, files, observer)
+    affected: tuple[CaseList, ...] = ()
+    if since := call.selection.changed_since:
+        files, affected = _changed(call, files, since, observer)
         if not files:
-            observer.note(f"Nothing was run: nothing changed since {call.selection.changed_since}.")
+            observer.note(f"Nothing was run: nothing that the tests depend on changed since {since}.")
             return None
     _note_criteria(files, call.agent.config, observer)
     check_columns(call.agent.columns, [file.path for file in files])
@@ -84,11 +86,13 @@ def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall |
     if choice is None:
         observer.note("Nothing was run.")
         return None
-    return replace(call, files=files, choice=choice)
+    return replace(call, files=files, choice=choice.narrowed(affected))
 
 
-def _changed(call: RunCall, files: tuple[FileTest, ...], observer: Observer) -> tuple[FileTest, ...]:
-    """Return the tests that changed since the commit that the call names, and say what is left out."""
+def _changed(
+    call: RunCall, files: tuple[FileTest, ...], since: str, observer: Observer
+) -> tuple[tuple[FileTest, ...], tuple[CaseList, ...]]:
+    """Return the tests and the cases that a change since a commit may affect, and say what is left out."""
     if not files:
         raise UsageError(
             "--changed-since is for tests in files, which git knows",
@@ -96,10 +100,10 @@ def _changed(call: RunCall, files: tuple[FileTest, ...], observer: Observer) -> 
         )
     from evalmeta.api.runs.changed_tests import choose_changed
 
-    chosen = choose_changed(call.project, files, call.selection.changed_since or "")
+    chosen = choose_changed(call.project, files, since, match=call.options.scoring.action_match)
     for text in chosen.notes:
         observer.note(text)
-    return chosen.tests
+    return chosen.tests, chosen.cases
 
 
 def plan(call: RunCall, observer: Observer) -> list[PlannedRun]:

@@ -1,97 +1,105 @@
-"""The tests in files that may answer otherwise than at a commit: those whose files, or whose agent's files, changed.
+"""The tests and cases in files that may answer otherwise than at a commit: their files, or their agent's, changed.
 
-A test is left out only if all that it depends on is known and as it was. Git itself is not started.
+A case is left out only if all that it depends on is known and as it was. Git itself is not started.
 """
 
 from __future__ import annotations
 
-import hashlib
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.api.runs.git_commits import read_commit, read_tree
+from evalmeta.api.runs.affected_cases import is_affected
+from evalmeta.api.runs.agent_changes import agent_change
+from evalmeta.api.runs.commit_files import CommitFiles
+from evalmeta.api.runs.git_commits import read_commit
 from evalmeta.api.runs.origins import git_folder, revision_of
-from evalmeta.formats.case_files import files_of
+from evalmeta.formats.files import named_files, settings_beside
+from evalmeta.model.evaluation import CaseList
 from evalmeta.org.subjects import agent_settings
 from evalmeta.package.project import SETTINGS_FILE
 from evalmeta.plugins import plugin_names
-from evalmeta.report.text import and_more
+from evalmeta.report.text import and_more, count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from evalmeta.api.agent_tests import FileTest
+    from evalmeta.api.runs.affected_cases import AgentChange
+    from evalmeta.model.run_options import ActionMatch
     from evalmeta.package.project import Project
 
 _SHOWN: Final = 5
-_ALGORITHMS: Final = {40: "sha1", 64: "sha256"}
 # What the settings of an agent in Agent Script name besides its files: code, and recorded runs.
 _OTHER_PARTS: Final = ("target", "functions", "recording")
 
 
 class ChangedTests(NamedTuple):
-    """The tests to run, and what users must know of the choice, in sentences."""
+    """What runs.
+
+    Attributes:
+        tests: the tests with cases to run.
+        cases: the cases of each of them; empty if all cases run.
+        notes: what users must know of the choice, in sentences.
+    """
 
     tests: tuple[FileTest, ...]
+    cases: tuple[CaseList, ...]
     notes: tuple[str, ...]
 
 
-class _Commit:
-    """The files of a commit, as the names of their objects."""
+class _Choice(NamedTuple):
+    """The cases of a test that run, None for all, and what changed of its agent, if only some do not run."""
 
-    def __init__(self, root: Path, git: Path, tree: str) -> None:
-        self._root, self._tree = root, tree
-        self._read = cache(lambda name: read_tree(git, name))
-
-    def has_changed(self, path: Path) -> bool:
-        """Return whether a file is not the one of the commit, also if it is new, deleted or cannot be read."""
-        if not path.is_relative_to(self._root):
-            return True
-        before = self._object(path)
-        try:
-            content = path.read_bytes()
-        except OSError:
-            return before is not None or path.exists()
-        algorithm = _ALGORITHMS[len(self._tree)]
-        blob = b"blob %d\0" % len(content) + content
-        return before != hashlib.new(algorithm, blob, usedforsecurity=False).hexdigest()
-
-    def has_lost_files(self, folder: Path) -> bool:
-        """Return whether a folder lacks something that it has in the commit, or may have if that cannot be read."""
-        tree = self._object(folder) if folder.is_relative_to(self._root) else None
-        if tree is None:
-            return False
-        before = self._read(tree)
-        now = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
-        return before is None or not before.keys() <= now
-
-    def _object(self, path: Path) -> str | None:
-        known: str | None = self._tree
-        for name in path.relative_to(self._root).parts:
-            known = (self._read(known) or {}).get(name) if known else None
-        return known
+    numbers: frozenset[int] | None
+    change: AgentChange | None = None
+    left_out: int = 0
 
 
-def choose_changed(project: Project, tests: Sequence[FileTest], since: str) -> ChangedTests:
-    """Return the tests that changed since a commit; all of them if the commit cannot be read."""
+_ALL: Final = _Choice(None)
+_NONE: Final = _Choice(frozenset())
+
+
+def choose_changed(
+    project: Project, tests: Sequence[FileTest], since: str, *, match: ActionMatch = "exact"
+) -> ChangedTests:
+    """Return the tests and cases that a change since a commit may affect; all of them if the commit cannot be read.
+
+    `match` is how the actions of a case must match, unless it says that itself.
+    """
     root, git = git_folder(project.root)
     revision = revision_of(project.root, since) if git else ""
     commit = read_commit(git, revision) if git and revision else None
     if git is None or commit is None:
         why = "the project is not in a git repository" if git is None else f"the commit {since!r} cannot be read"
-        return ChangedTests(tuple(tests), (f"All tests run, because {why}.",))
-    files = _Commit(root.resolve(), git, commit.tree)
+        return ChangedTests(tuple(tests), (), (f"All tests run, because {why}.",))
+    files = CommitFiles(root.resolve(), git, commit.tree)
+    change_of = cache(partial(_change_of, project, files))
     unknown = [test for test in tests if not _is_known(project, test)]
-    changed = [test for test in tests if test in unknown or _has_changed(project, test, files)]
-    left_out = [test.name for test in tests if test not in changed]
-    notes = []
-    if left_out:
-        notes.append(f"Not run, because nothing changed since {since}: {and_more(left_out, _SHOWN)}.")
+    choices = [_ALL if test in unknown else _choose(project, test, files, change_of, match) for test in tests]
+    pairs = [*zip(tests, choices, strict=True)]
+    chosen = [(test, choice) for test, choice in pairs if choice.numbers is None or choice.numbers]
+    cases = tuple(CaseList(test.name, choice.numbers) for test, choice in chosen)
+    is_partial = any(choice.numbers is not None for _, choice in chosen)
+    notes = [*_left_out(pairs, since)]
     if unknown:
         named = and_more([test.name for test in unknown], _SHOWN)
         notes.append(f"Run, because what the agent or a check depends on is not known: {named}.")
-    return ChangedTests(tuple(changed), tuple(notes))
+    return ChangedTests(tuple(test for test, _ in chosen), cases if is_partial else (), tuple(notes))
+
+
+def _left_out(pairs: Sequence[tuple[FileTest, _Choice]], since: str) -> Iterator[str]:
+    """Yield which tests do not run, and how many cases of others, with the reason."""
+    if unchanged := [test.name for test, choice in pairs if choice is _NONE]:
+        yield f"Not run, because nothing changed since {since}: {and_more(unchanged, _SHOWN)}."
+    by_change: dict[str, list[str]] = {}
+    for test, choice in pairs:
+        if choice.change is not None and choice.left_out:
+            number = choice.left_out + len(choice.numbers or ())
+            text = f"{test.name} ({choice.left_out:,} of {count(number, 'case')})"
+            by_change.setdefault(choice.change.words, []).append(text)
+    for words, named in by_change.items():
+        what = f"of the agent only {words} changed since {since}, and the cases expect others"
+        yield f"Not run, because {what}: {and_more(named, _SHOWN)}."
 
 
 def _is_known(project: Project, test: FileTest) -> bool:
@@ -107,14 +115,29 @@ def _is_known(project: Project, test: FileTest) -> bool:
     return not any(getattr(settings, name) for name in _OTHER_PARTS)
 
 
-def _has_changed(project: Project, test: FileTest, commit: _Commit) -> bool:
-    paths = [test.path, *files_of(test.path), project.root / SETTINGS_FILE]
-    if test.subject is None:
-        settings = agent_settings(project.settings.subjects, test.subject_name, root=project.root)
-        own = settings.identity(project.root)[1] if settings else []
-        paths += own
-        # A file that the commit had, and that is gone, is not among the files of the agent now.
-        for folder in ("rules", str(getattr(settings, "actions", "actions"))):
-            if commit.has_lost_files((project.root / folder).resolve()):
-                return True
-    return any(commit.has_changed(path.resolve()) for path in paths)
+def _change_of(project: Project, commit: CommitFiles, subject_name: str) -> AgentChange | None:
+    settings = agent_settings(project.settings.subjects, subject_name, root=project.root)
+    return agent_change(settings, project.root, commit) if settings else None
+
+
+def _choose(
+    project: Project,
+    test: FileTest,
+    commit: CommitFiles,
+    change_of: Callable[[str], AgentChange | None],
+    match: ActionMatch,
+) -> _Choice:
+    beside = settings_beside(test.path, test.reading)
+    own = [test.path, *beside, *named_files(test.path), project.root / SETTINGS_FILE]
+    if any(commit.has_changed(path.resolve()) for path in own):
+        return _ALL
+    if test.subject is not None:
+        return _NONE
+    change = change_of(test.subject_name)
+    if change is None:
+        return _ALL
+    if not change.words:
+        return _NONE
+    total = sum(1 for _ in test.evaluation.cases)
+    affected = frozenset(case.number for case in test.evaluation.cases if is_affected(case, change, match=match))
+    return _ALL if len(affected) == total else _Choice(affected, change, total - len(affected))

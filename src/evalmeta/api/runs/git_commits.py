@@ -1,4 +1,4 @@
-"""Commits and trees of a repository, read from its files as gitformat-pack(5) describes them; git is not started."""
+"""Objects of a repository, read from its files as gitformat-pack(5) describes them; git is not started."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _INDEX: Final = b"\xfftOc\x00\x00\x00\x02"
 _FANOUT: Final = len(_INDEX)
 _NAMES: Final = _FANOUT + 4 * 256
 _FAR: Final = 0x8000_0000
-_COMMIT, _TREE_KIND, _OFFSET_DELTA, _NAMED_DELTA = 1, 2, 6, 7
-_WORDS: Final = ((b"commit", _COMMIT), (b"tree", _TREE_KIND))
+_COMMIT, _TREE_KIND, _BLOB, _OFFSET_DELTA, _NAMED_DELTA = 1, 2, 3, 6, 7
+_WORDS: Final = ((b"commit", _COMMIT), (b"tree", _TREE_KIND), (b"blob", _BLOB))
 # More than "commit", a space, the size and a zero byte before the content of a loose object.
 _HEADER_BYTES: Final = 64
 _PARENT: Final = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
@@ -62,6 +62,11 @@ def read_tree(git: Path, name: str) -> dict[str, str] | None:
         objects[os.fsdecode(data[start + 1 : end])] = data[end + 1 : end + 1 + size].hex()
         place = end + 1 + size
     return objects
+
+
+def read_blob(git: Path, name: str) -> bytes | None:
+    """Return the content of a file by the name of its object; None if it cannot be read. Long contents are cut."""
+    return _content(git, name, b"blob", _BLOB)
 
 
 def _content(git: Path, name: str, word: bytes, kind: int) -> bytes | None:
@@ -183,7 +188,7 @@ def _object(store: Path, pack: mmap.mmap, offset: int, name_size: int) -> tuple[
 
 
 def _named(store: Path, name: str) -> tuple[int, bytes] | None:
-    """Return the kind and the content of a commit or a tree; None if the store does not have it."""
+    """Return the kind and the content of an object; None if the store does not have it."""
     for word, kind in _WORDS:
         content = _loose(store, name, word) or _packed(store, name, kind)
         if content is not None:

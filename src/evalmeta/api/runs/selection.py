@@ -103,7 +103,7 @@ class CaseSelection(NamedTuple):
     @property
     def may_be_empty(self) -> bool:
         """Whether it is not a mistake if no case is left to run."""
-        return bool(self.shard or self.failed_from or self.last_failed)
+        return bool(self.shard or self.failed_from or self.last_failed or self.changed_since)
 
     def choose(
         self, project: Project, names: tuple[str, ...], files: Sequence[FileTest], observer: Observer

@@ -125,7 +125,7 @@ _SELECTION: Sequence[Decorator] = (
     click.option(
         "--changed-since",
         metavar="REF",
-        help="Run only tests in files that changed, or whose agent's files changed, since this commit, branch or tag.",
+        help="Run only cases that changes of their file or their agent since this commit, branch or tag may affect.",
     ),
     _flag("shard", callback=_read_shard),
     _flag("seed", type=int, callback=_read_seed),

@@ -1,0 +1,141 @@
+"""Which cases of a test may answer otherwise after a change of their agent in Agent Script.
+
+A case is unaffected only if all its turns say in which topics or with which actions they end, and none of these has
+changed. What a case leaves open is unknown, and unknown is not unaffected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from evalmeta.agent_script.changes import changed_subagents, linked_subagents
+from evalmeta.agent_script.parser import parse_script
+from evalmeta.agent_script.parts import script_parts
+from evalmeta.api.coverage import conversation_of_case
+from evalmeta.model.agent_parts import HUMAN
+from evalmeta.model.coverage import Inventory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evalmeta.agent_script.nodes import Script
+    from evalmeta.model.coverage import Conversation, CoveredTurn
+    from evalmeta.model.evaluation import Case
+    from evalmeta.model.run_options import ActionMatch
+
+
+@dataclass(frozen=True)
+class AgentChange:
+    """What changed of an agent.
+
+    Attributes:
+        before, after: its script at the commit, and now.
+        subagents: the subagents that changed.
+        doubles: the actions whose doubles changed, were added or removed.
+    """
+
+    before: Script
+    after: Script
+    subagents: frozenset[str] = frozenset()
+    doubles: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> str:
+        """Return what changed in words, such as `the subagent Loans and the double of Renew`."""
+        names = [_listed("the subagent", "the subagents", self.subagents)] if self.subagents else []
+        names += [_listed("the double of", "the doubles of", self.doubles)] if self.doubles else []
+        return " and ".join(names)
+
+    @cached_property
+    def inventories(self) -> tuple[Inventory, ...]:
+        """Return the parts of both versions: tests may use the words of either."""
+        return tuple(Inventory(tuple(script_parts(script, ""))) for script in (self.before, self.after))
+
+    @cached_property
+    def links(self) -> Mapping[str, frozenset[str]]:
+        """Return by each subagent those with which conversations may mix it."""
+        return linked_subagents(self.before, self.after)
+
+
+def script_change(before: bytes, after: bytes) -> AgentChange | None:
+    """Return what changed between two versions of a script; None if all cases may be affected.
+
+    That is so if something changed that its subagents share, or if a version cannot be read.
+    """
+    scripts = [_parsed(content) for content in (before, after)]
+    old, new = scripts
+    if old is None or new is None:
+        return None
+    changed = changed_subagents(old, new)
+    return None if changed is None else AgentChange(old, new, changed)
+
+
+def is_affected(case: Case, change: AgentChange, *, match: ActionMatch) -> bool:
+    """Return whether a change may alter a case; `match` is how its actions must match, unless it says that itself."""
+    conversation = conversation_of_case(case, match)
+    if change.doubles and _meets_double(conversation, change):
+        return True
+    if not change.subagents:
+        return False
+    named = _subagents_of(conversation, change)
+    return named is None or any(change.subagents & change.links.get(name, {name}) for name in named)
+
+
+def _meets_double(conversation: Conversation, change: AgentChange) -> bool:
+    """Return whether a turn expects an action whose double changed, or does not say all its actions."""
+    for turn in conversation.turns:
+        if not turn.actions or turn.allows_others:
+            return True
+        named = (*turn.actions, *turn.optional)
+        if change.doubles & {name for word in named for name in _action_names(word, change)}:
+            return True
+    return not conversation.turns
+
+
+def _action_names(word: str, change: AgentChange) -> Iterator[str]:
+    yield word
+    for inventory in change.inventories:
+        yield from (part.name for part in inventory.actions_named(word))
+
+
+def _subagents_of(conversation: Conversation, change: AgentChange) -> set[str] | None:
+    """Return the subagents that a case names, by topics, handoffs and actions; None if a turn may be in any other."""
+    found: set[str] = set()
+    for words in ([conversation.topic] if conversation.topic else [], *map(_topics_of, conversation.turns)):
+        for word in words:
+            names = {inventory.topic_named(word) for inventory in change.inventories} & change.links.keys()
+            if not names:
+                return None
+            found |= names
+    for turn in conversation.turns:
+        parts = [_owners(word, change) for word in (*(turn.actions or ()), *turn.optional)]
+        if not (any(parts) or [*_topics_of(turn)]) or not all(parts):
+            return None
+        found |= {name for owners in parts for name in owners}
+    return found if conversation.turns else None
+
+
+def _topics_of(turn: CoveredTurn) -> Iterable[str]:
+    words = (*filter(None, [turn.topic]), *(turn.handoffs or ()))
+    return [word for word in words if word != HUMAN]
+
+
+def _owners(word: str, change: AgentChange) -> set[str]:
+    """Return the subagents that have an action; empty if it is not known, or all subagents share it."""
+    parts = {part for inventory in change.inventories for part in inventory.actions_named(word)}
+    return {part.topic for part in parts} if parts and all(part.topic for part in parts) else set()
+
+
+def _parsed(content: bytes) -> Script | None:
+    try:
+        script, problems = parse_script(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None
+    return None if problems else script
+
+
+def _listed(one: str, several: str, names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return f"{one if len(ordered) == 1 else several} {', '.join(ordered)}"
