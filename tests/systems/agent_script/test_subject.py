@@ -48,7 +48,7 @@ def choose(request):
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({"bundle": "Bike_Shp"}, "the project has no Agent Script of 'Bike_Shp'"),
+        ({"bundle": "Bike_Shp"}, "neither the project nor its org has an Agent Script of 'Bike_Shp'"),
         ({"target": "nowhere:choose"}, "the target 'nowhere:choose' cannot be used"),
         ({"target": "a:b", "model": "m"}, "has model and target, which all choose its steps"),
         ({"functions": "nowhere"}, "the subject's functions"),

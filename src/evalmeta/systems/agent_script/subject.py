@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -113,11 +114,14 @@ class AgentScriptSubject(SubjectSettings):
 
     def identity(self, root: Path) -> tuple[str, list[Path]]:
         """Return the agent and what chooses, and the files that say what it does."""
-        files = [path for path in (script_of(root, self.bundle), self._rules(root)) if path]
+        script = script_of(root, self.bundle)
+        deployed = None if script else _deployed_script(root, self.bundle)
+        files = [path for path in (script, self._rules(root)) if path]
         folders = (root / self.actions, root / self.actions / self.bundle)
         actions = [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
+        named = self.bundle if deployed is None else f"{self.bundle} as deployed ({sha256(deployed).hexdigest()[:8]})"
         chooser = f"{self.model} at {address_in_words(self.url)}" if self.model else self.target
-        return f"agent_script {self.bundle} {chooser}".rstrip(), [*files, *actions]
+        return f"agent_script {named} {chooser}".rstrip(), [*files, *actions]
 
     def key_variables(self) -> tuple[str, ...]:
         """Return the environment variables in headers, too."""
@@ -126,15 +130,24 @@ class AgentScriptSubject(SubjectSettings):
         return (*super().key_variables(), *header_variables(self.headers))
 
     def _script(self, root: Path) -> tuple[str, Script]:
-        """Return the path of the script in messages, and the script; raise SettingsError if it cannot be used."""
+        """Return the path of the script in messages, and the script; raise SettingsError if it cannot be used.
+
+        The script is that of the project, or else the one that is deployed to its org.
+        """
         path = script_of(root, self.bundle)
-        if path is None:
-            raise SettingsError(
-                f"the project has no Agent Script of {self.bundle!r}",
-                actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
-            )
-        label = project_label(path, root)
-        return label, _read_script(path, label, root)
+        if path is not None:
+            from evalmeta.package.files import read_text
+
+            label = project_label(path, root)
+            text = read_text(path, raises=SettingsError, max_bytes=limits.MAX_SCRIPT_BYTES)
+            return label, _checked_script(text, label, root)
+        if (deployed := _deployed_script(root, self.bundle)) is not None:
+            label = f"{self.bundle}.agent in the org"
+            return label, _checked_script(deployed.decode("utf-8-sig"), label, root)
+        raise SettingsError(
+            f"neither the project nor its org has an Agent Script of {self.bundle!r}",
+            actions=[f"Create aiAuthoringBundles/{self.bundle}/{self.bundle}.agent, or correct `bundle`."],
+        )
 
     def _row_files(self, script: Script, root: Path) -> dict[str, Path]:
         """Return the file with the rows of each action by its name, also if it does not exist yet.
@@ -223,8 +236,10 @@ def _function_in(module: ModuleType | None, name: str, calls: Calls) -> Iterator
 
 
 def bundle_settings(root: Path, name: str) -> SubjectSettings | None:
-    """Return the settings of an agent whose Agent Script is in the project; None if it has none."""
-    if not name.isidentifier() or script_of(root, name) is None:
+    """Return the settings of an agent whose Agent Script is in the project or deployed to its org; None without one."""
+    if not name.isidentifier():
+        return None
+    if script_of(root, name) is None and _deployed_script(root, name) is None:
         return None
     return AgentScriptSubject(adapter="agent_script", bundle=name)
 
@@ -243,14 +258,18 @@ def _scripts_below(root: Path) -> set[str]:
     return {name for folder in source_folders(root) for name in find_scripts(folder)}
 
 
-def _read_script(path: Path, label: str, root: Path) -> Script:
-    """Read a script; raise SettingsError with the first error that `evalmeta validate` reports about it."""
-    from evalmeta.package.files import read_text
+def _deployed_script(root: Path, bundle: str) -> bytes | None:
+    from evalmeta.systems.agent_script.deployed import deployed_script
+
+    return deployed_script(root, bundle)
+
+
+def _checked_script(text: str, label: str, root: Path) -> Script:
+    """Return a script; raise SettingsError with the first error that `evalmeta validate` reports about it."""
     from evalmeta.package.project import find_project
     from evalmeta.validation.rules import rule_policy
     from evalmeta.validation.script_rules import read_script
 
-    text = read_text(path, raises=SettingsError, max_bytes=limits.MAX_SCRIPT_BYTES)
     script, found = read_script(text, label=label, severity_of=rule_policy(find_project(root).declared).severity)
     if problems := [problem for problem in found if problem.is_error]:
         raise SettingsError(f"{problems[0].location}: {problems[0].message}", problems=problems)
