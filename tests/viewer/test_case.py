@@ -32,7 +32,7 @@ def test_a_failure_is_explained_with_the_difference(browser: Browser, run: Calla
 
     assert "<mark>Cancellations</mark>" in html
     assert "<mark>Orders</mark>" in html
-    assert "orders.yaml" in html
+    assert "· line 8</p>" in html
     assert "evalmeta run orders.yaml --case 2" in html
 
 

@@ -66,6 +66,15 @@ def test_components_and_deployments_are_sorted_apart(browser: Browser) -> None:
 
 
 @pytest.mark.usefixtures("deployed")
+def test_the_columns_of_both_tables_are_chosen(browser: Browser) -> None:
+    html = browser.page("/view/org?columns=name&columns=type&jobs_columns=status&jobs_columns=job")
+
+    headings = [re.sub("<[^>]+>", "", heading) for heading in re.findall(r'<th scope="col".*?</th>', html)]
+    assert headings == ["Name", "Type", "Status", "Job"]
+    assert "/view/csv" not in html
+
+
+@pytest.mark.usefixtures("deployed")
 def test_a_deployment_shows_its_components(browser: Browser) -> None:
     [job] = re.findall(r"/view/org/jobs/(\w+)", browser.page("/view/org"))
 
@@ -88,3 +97,8 @@ def test_a_refused_deployment_shows_its_problems(project: Project, browser: Brow
     assert "Failed" in html
     assert "bogus" in html
     assert "Bad.aiEvaluationDefinition:" in html
+
+
+def test_empty_tables_are_not_sorted(browser: Browser) -> None:
+    assert "Nothing is deployed" in browser.page("/view/org")
+    assert "Order and columns" not in browser.page("/view/org")

@@ -193,3 +193,18 @@ def test_names_of_notes_have_room() -> None:
     assert len(chart.notes) == 50
     assert 2 < len(named) <= 10
     assert all(later - earlier >= 10 for earlier, later in pairwise(named))
+
+
+def test_the_newest_commit_is_named_on_the_left_of_its_line() -> None:
+    points = points_of([1.0] * 3, [0, 50, 100])
+    options = [write_options(RunOptions(origin=Origin(revision=f"{number}" * 40))) for number in range(3)]
+    told = [
+        point._replace(run=replace(point.run, written_options=orjson.dumps(written)))
+        for point, written in zip(points, options, strict=True)
+    ]
+    chart = chart_of(MEDIAN, told, [])
+
+    assert chart
+    assert [(note.name, note.is_left) for note in chart.notes] == [
+        *(("0000000", False), ("1111111", False), ("2222222", True))
+    ]

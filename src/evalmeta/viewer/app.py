@@ -156,7 +156,7 @@ class Viewer:
 def _query_of(request: Request) -> Query:
     """Return the parameters of a request; the values of the check boxes for columns are one, and so are chosen runs."""
     given = request.query_params
-    columns = {"columns": joined(given.getlist("columns"))} if "columns" in given else {}
+    columns = {name: joined(given.getlist(name)) for name in given if name.endswith("columns")}
     runs = {"run": ",".join(given.getlist("run"))} if "run" in given else {}
     return {**given, **columns, **runs, **request.path_params}
 

@@ -108,7 +108,7 @@ CHANGED_COLUMNS: Final[tuple[Column[ChangedCase], ...]] = (
     Column("Utterance", "long_text", lambda case: all_utterances(case.result), "wide"),
     Column("Why", "long_text", lambda case: case.reason, "wide dim"),
     Column("Fault", "text", lambda case: case.fault.value if case.fault else "", "words"),
-    Column("Kind", "text", lambda case: case.badge, "words"),
+    Column("Kind", "text", lambda case: "" if case.badge == case.fault else case.badge, "words"),
     Column("Since", "time", lambda case: case.onset and case.onset.first.started),
     Column("Commit", "text", lambda case: case.onset.first.revision if case.onset else "", is_extra=True),
     Column("Run", "text", lambda case: case.now.run_id, is_extra=True),

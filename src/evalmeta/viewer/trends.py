@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # The most lines across a chart, and the steps between them as shares of a power of ten.
 _SCALE_LINES: Final = 4
 _COMMIT_CHARS: Final = 7
-# The name of a commit or branch in a chart: its characters, and the percent of the width that it needs.
+# The name of a commit or branch in a chart: its characters, and the percent of the width that it needs. At the right
+# end, it stands on the left of its line.
 _NOTE_CHARS: Final = 12
 _NOTE_WIDTH: Final = 10
 _SCALE_STEPS: Final = (1, 2, 2.5, 5, 10)
@@ -109,6 +110,7 @@ class Note(NamedTuple):
 
     place: Place
     name: str
+    is_left: bool
 
 
 class Chart(NamedTuple):
@@ -201,9 +203,10 @@ def _notes(runs: Sequence[ListedRun], frame: _Frame) -> Iterator[Note]:
         parts = [f"commit {commit}{subject}" if commit else "", f"branch {one_line(run.branch)}" if run.branch else ""]
         place = frame.place(run.started, 0, f"{', '.join(filter(None, parts))}: run {run.id}", run)
         name = one_line(run.branch, chars=_NOTE_CHARS) if is_new_branch else commit
-        has_room = place.x - last_named >= _NOTE_WIDTH and place.x <= 100 - _NOTE_WIDTH
+        is_left = place.x > 100 - _NOTE_WIDTH
+        has_room = place.x - last_named >= (2 if is_left else 1) * _NOTE_WIDTH
         last_named = place.x if has_room else last_named
-        yield Note(place, name if has_room else "")
+        yield Note(place, name if has_room else "", is_left)
 
 
 class _Frame(NamedTuple):

@@ -45,7 +45,7 @@ document.addEventListener("keydown", (event) => {
   else KEYS[event.key]();
 });
 
-// The arrow keys go through the squares of a grid; those that passed are in no other order.
+// The arrow keys go through the squares of a grid; the Tab key leaves out those that passed.
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 document.addEventListener("keydown", (event) => {
   const [down, right] = ARROWS[event.key] ?? [];
