@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_script.scripts import EVERYTHING
-from evalmeta.agent_script.changes import changed_subagents, linked_subagents
+from evalmeta.agent_script.changes import changed_subagents, reachable_subagents
 from evalmeta.agent_script.parser import parse_script
 
 if TYPE_CHECKING:
@@ -142,14 +142,22 @@ def test_a_line_less_is_a_change_or_a_mistake() -> None:
     assert [line for line in unnoticed if line and not line.startswith("#")] == []
 
 
-def test_subagents_that_lead_to_one_another_are_linked_and_the_start_links_none() -> None:
-    links = linked_subagents(script(DESK))
-    assert links["Loans"] == links["Fees"] == {"Loans", "Fees"}
-    assert links["Rooms"] == {"Rooms"}
-    assert links["router"] == {"router"}
+def test_a_subagent_leads_to_its_targets_and_the_start_leads_nowhere_by_itself() -> None:
+    reached = reachable_subagents(script(DESK))
+    assert reached["Loans"] == {"Loans", "Fees"}
+    assert (reached["Fees"], reached["Rooms"], reached["router"]) == ({"Fees"}, {"Rooms"}, {"router"})
 
 
-def test_links_of_both_versions_count() -> None:
+def test_a_subagent_leads_over_others_and_back_to_those_that_call_it() -> None:
+    calls = DESK.replace(
+        "            back: @utils.transition to @start_agent.router\nsub", "            ask: @subagent.Rooms\nsub"
+    )
+    assert calls.count("@subagent.Rooms") == 1
+    reached = reachable_subagents(script(calls))
+    assert reached["Rooms"] == reached["Loans"] == {"Loans", "Fees", "Rooms"}
+
+
+def test_the_ways_of_all_versions_count() -> None:
     without = script(DESK.replace("            pay: @utils.transition to @subagent.Fees\n", ""))
-    assert linked_subagents(without)["Loans"] == {"Loans"}
-    assert linked_subagents(without, script(DESK))["Fees"] == {"Loans", "Fees"}
+    assert reachable_subagents(without)["Loans"] == {"Loans"}
+    assert reachable_subagents(without, script(DESK))["Loans"] == {"Loans", "Fees"}

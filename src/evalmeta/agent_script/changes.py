@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.agent_script.nodes import START_AGENT, SUBAGENT_KINDS, Reference, Script, nodes_of
+from evalmeta.agent_script.nodes import START_AGENT, SUBAGENT_KINDS, Binding, Reference, Script, nodes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from evalmeta.agent_script.nodes import Subagent
 
@@ -37,29 +37,37 @@ def changed_subagents(before: Script, after: Script) -> frozenset[str] | None:
     return None if starts & changed else frozenset(changed)
 
 
-def linked_subagents(*scripts: Script) -> Mapping[str, frozenset[str]]:
-    """Return by each subagent those that it leads to or that lead to it, in several steps, and itself.
+def reachable_subagents(*scripts: Script) -> Mapping[str, frozenset[str]]:
+    """Return by each subagent those to which it may lead a conversation, in several steps, and itself.
 
-    The start does not link others: which subagent it leads to depends on what the user says.
+    A subagent that another calls leads back to it. Ways through the start do not count: which subagent it leads to
+    depends on what the user says.
     """
-    groups: dict[str, set[str]] = {}
-    for script in scripts:
-        for subagent in script.subagents:
-            groups.setdefault(subagent.name, {subagent.name})
+    steps: dict[str, set[str]] = {}
+    for subagent in (subagent for script in scripts for subagent in script.subagents):
+        steps.setdefault(subagent.name, set())
     starts = {subagent.name for script in scripts for subagent in script.subagents if subagent.kind == START_AGENT}
-    for script in scripts:
-        for subagent in script.subagents:
-            references = (node for node in nodes_of(subagent) if isinstance(node, Reference))
-            targets = {node.member for node in references if node.namespace in SUBAGENT_KINDS} & groups.keys()
-            for target in targets - starts if subagent.name not in starts else ():
-                _join(groups, subagent.name, target)
-    return {name: frozenset(group) for name, group in groups.items()}
+    for subagent in (subagent for script in scripts for subagent in script.subagents):
+        for node in nodes_of(subagent) if subagent.name not in starts else ():
+            if isinstance(node, Reference) and _is_known(node, steps.keys() - starts):
+                steps[subagent.name].add(node.member)
+            called = node.target if isinstance(node, Binding) else None
+            if isinstance(called, Reference) and _is_known(called, steps.keys() - starts):
+                steps[called.member].add(subagent.name)
+    return {name: frozenset(_reached(name, steps)) for name in steps}
 
 
-def _join(groups: dict[str, set[str]], one: str, other: str) -> None:
-    group = groups[one] | groups[other]
-    for name in group:
-        groups[name] = group
+def _is_known(reference: Reference, names: Collection[str]) -> bool:
+    return reference.namespace in SUBAGENT_KINDS and reference.member in names
+
+
+def _reached(name: str, steps: Mapping[str, set[str]]) -> set[str]:
+    found, waiting = {name}, [name]
+    while waiting:
+        new = steps[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _shared(script: Script) -> object:

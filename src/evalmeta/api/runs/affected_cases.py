@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from evalmeta.agent_script.changes import changed_subagents, linked_subagents
+from evalmeta.agent_script.changes import changed_subagents, reachable_subagents
 from evalmeta.agent_script.parser import parse_script
 from evalmeta.agent_script.parts import script_parts
 from evalmeta.api.coverage import conversation_of_case
@@ -54,9 +54,9 @@ class AgentChange:
         return tuple(Inventory(tuple(script_parts(script, ""))) for script in (self.before, self.after))
 
     @cached_property
-    def links(self) -> Mapping[str, frozenset[str]]:
-        """Return by each subagent those with which conversations may mix it."""
-        return linked_subagents(self.before, self.after)
+    def reachable(self) -> Mapping[str, frozenset[str]]:
+        """Return by each subagent those to which it may lead, in either version."""
+        return reachable_subagents(self.before, self.after)
 
 
 def script_change(before: bytes, after: bytes) -> AgentChange | None:
@@ -79,8 +79,10 @@ def is_affected(case: Case, change: AgentChange, *, match: ActionMatch) -> bool:
         return True
     if not change.subagents:
         return False
-    named = _subagents_of(conversation, change)
-    return named is None or any(change.subagents & change.links.get(name, {name}) for name in named)
+    begin = [conversation.topic] if conversation.topic else []
+    return not conversation.turns or any(
+        [_meets_topics(begin, change), *(_meets_subagent(turn, change) for turn in conversation.turns)]
+    )
 
 
 def _meets_double(conversation: Conversation, change: AgentChange) -> bool:
@@ -100,26 +102,35 @@ def _action_names(word: str, change: AgentChange) -> Iterator[str]:
         yield from (part.name for part in inventory.actions_named(word))
 
 
-def _subagents_of(conversation: Conversation, change: AgentChange) -> set[str] | None:
-    """Return the subagents that a case names, by topics, handoffs and actions; None if a turn may be in any other."""
-    found: set[str] = set()
-    for words in ([conversation.topic] if conversation.topic else [], *map(_topics_of, conversation.turns)):
-        for word in words:
-            names = {inventory.topic_named(word) for inventory in change.inventories} & change.links.keys()
-            if not names:
-                return None
-            found |= names
-    for turn in conversation.turns:
-        parts = [_owners(word, change) for word in (*(turn.actions or ()), *turn.optional)]
-        if not (any(parts) or [*_topics_of(turn)]) or not all(parts):
-            return None
-        found |= {name for owners in parts for name in owners}
-    return found if conversation.turns else None
+def _meets_subagent(turn: CoveredTurn, change: AgentChange) -> bool:
+    """Return whether a turn may go through a subagent that changed: if it does not say where it goes, it may."""
+    topics = [turn.topic] if turn.topic else []
+    stops = [word for word in turn.handoffs or () if word != HUMAN]
+    owners = [_owners(word, change) for word in (*(turn.actions or ()), *turn.optional)]
+    if not (topics or stops or owners) or not all(owners):
+        return True
+    if stops:
+        # All stops of the turn are known.
+        named = [_subagents_named(word, change) for word in (*stops, *topics)]
+        return not all(named) or any(change.subagents & names for names in named)
+    users = {name for names in owners for name in names}
+    after = {name for user in users for name in change.reachable[user]} if not topics else set()
+    return _meets_topics(topics, change) or _leads_to(users, change) or bool(change.subagents & after)
 
 
-def _topics_of(turn: CoveredTurn) -> Iterable[str]:
-    words = (*filter(None, [turn.topic]), *(turn.handoffs or ()))
-    return [word for word in words if word != HUMAN]
+def _meets_topics(words: Iterable[str], change: AgentChange) -> bool:
+    named = [_subagents_named(word, change) for word in words]
+    return not all(named) or any(_leads_to(names, change) for names in named)
+
+
+def _leads_to(names: set[str], change: AgentChange) -> bool:
+    """Return whether a subagent that changed is one of these, or may lead to one."""
+    return any(change.reachable[changed] & names for changed in change.subagents)
+
+
+def _subagents_named(word: str, change: AgentChange) -> set[str]:
+    """Return the subagents that a test means by a word, in either version; empty if neither has one."""
+    return {inventory.topic_named(word) for inventory in change.inventories} & change.reachable.keys()
 
 
 def _owners(word: str, change: AgentChange) -> set[str]:
