@@ -144,8 +144,13 @@ def test_a_line_less_is_a_change_or_a_mistake() -> None:
 
 def test_a_subagent_leads_to_its_targets_and_the_start_leads_nowhere_by_itself() -> None:
     reached = reachable_subagents(script(DESK))
-    assert reached["Loans"] == {"Loans", "Fees"}
-    assert (reached["Fees"], reached["Rooms"], reached["router"]) == ({"Fees"}, {"Rooms"}, {"router"})
+    assert reached["Loans"] == {"Loans", "Fees", "router"}
+    assert (reached["Fees"], reached["Rooms"], reached["router"]) == ({"Fees"}, {"Rooms", "router"}, {"router"})
+
+
+def test_a_subagent_that_the_start_calls_leads_back_to_it() -> None:
+    calls = script(DESK.replace("fees: @utils.transition to @subagent.Fees", "fees: @subagent.Fees"))
+    assert reachable_subagents(calls)["Fees"] == {"Fees", "router"}
 
 
 def test_a_subagent_leads_over_others_and_back_to_those_that_call_it() -> None:
@@ -154,10 +159,10 @@ def test_a_subagent_leads_over_others_and_back_to_those_that_call_it() -> None:
     )
     assert calls.count("@subagent.Rooms") == 1
     reached = reachable_subagents(script(calls))
-    assert reached["Rooms"] == reached["Loans"] == {"Loans", "Fees", "Rooms"}
+    assert reached["Rooms"] == reached["Loans"] == {"Loans", "Fees", "Rooms", "router"}
 
 
 def test_the_ways_of_all_versions_count() -> None:
     without = script(DESK.replace("            pay: @utils.transition to @subagent.Fees\n", ""))
-    assert reachable_subagents(without)["Loans"] == {"Loans"}
-    assert reachable_subagents(without, script(DESK))["Loans"] == {"Loans", "Fees"}
+    assert reachable_subagents(without)["Loans"] == {"Loans", "router"}
+    assert reachable_subagents(without, script(DESK))["Loans"] == {"Loans", "Fees", "router"}

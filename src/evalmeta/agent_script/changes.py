@@ -40,19 +40,19 @@ def changed_subagents(before: Script, after: Script) -> frozenset[str] | None:
 def reachable_subagents(*scripts: Script) -> Mapping[str, frozenset[str]]:
     """Return by each subagent those to which it may lead a conversation, in several steps, and itself.
 
-    A subagent that another calls leads back to it. Ways through the start do not count: which subagent it leads to
-    depends on what the user says.
+    A subagent that another calls leads back to it. Ways end at the start: where it leads to depends on what the user
+    says.
     """
     steps: dict[str, set[str]] = {}
     for subagent in (subagent for script in scripts for subagent in script.subagents):
         steps.setdefault(subagent.name, set())
     starts = {subagent.name for script in scripts for subagent in script.subagents if subagent.kind == START_AGENT}
     for subagent in (subagent for script in scripts for subagent in script.subagents):
-        for node in nodes_of(subagent) if subagent.name not in starts else ():
-            if isinstance(node, Reference) and _is_known(node, steps.keys() - starts):
+        for node in nodes_of(subagent):
+            if isinstance(node, Reference) and _is_known(node, steps) and subagent.name not in starts:
                 steps[subagent.name].add(node.member)
             called = node.target if isinstance(node, Binding) else None
-            if isinstance(called, Reference) and _is_known(called, steps.keys() - starts):
+            if isinstance(called, Reference) and _is_known(called, steps) and called.member not in starts:
                 steps[called.member].add(subagent.name)
     return {name: frozenset(_reached(name, steps)) for name in steps}
 

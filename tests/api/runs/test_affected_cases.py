@@ -38,7 +38,7 @@ def change(*subagents: str, doubles: tuple[str, ...] = ()) -> AgentChange:
         ("{input: a, topic: p_16jDesk_Loans_16j000000000}", {"Loans"}),
         ("{input: a, topic: Fees}", {"Loans", "Fees"}),
         ("{input: a, topic: Rooms}", {"Rooms"}),
-        ("{input: a, topic: router}", set()),
+        ("{input: a, topic: router}", {"Loans", "Rooms"}),
         ("{input: a, topic: Elsewhere}", ALL),
         ("{input: a, actions: [Renew]}", {"Loans", "Fees"}),
         ("{input: a, topic: Loans, actions: [Renew]}", {"Loans"}),
