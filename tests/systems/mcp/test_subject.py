@@ -224,12 +224,13 @@ def test_a_server_that_does_not_finish_the_handshake_in_time_is_named_as_such() 
     assert result.error == "no answer within 0.3 s: the start of the session, such as a handshake, did not finish"
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_does_not_answer_the_next_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLOW", "0.5")
+    monkeypatch.setenv("SLOW", "2.5")
     with server() as served:
         settings = {"adapter": "mcp", "url": served.url}
-        first, second = results(settings, [order("slow")], [call("count")], case_timeout=0.3, concurrency=1)
-    assert first.error == "no answer within 0.3 s"
+        first, second = results(settings, [order("slow")], [call("count")], case_timeout=1.5, concurrency=1)
+    assert first.error == "no answer within 1.5 s"
     assert answers(second)[0].outcome == "call 1"
 
 
