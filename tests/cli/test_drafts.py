@@ -78,3 +78,12 @@ def test_a_draft_that_is_not_compiled_is_one_error(project: Path, evalmeta: Eval
     assert run.code == 1, run
     assert said.count("there is no variable 'plan'") == 1, said
     assert f"Bike_Shop.agent:{len(NAMED.splitlines()) + 1}:29" in said
+
+
+def test_doctor_lets_the_org_compile_the_draft(project: Path, evalmeta: Evalmeta) -> None:
+    said = evalmeta("doctor")
+    assert "the org compiles the draft" in said.out, said
+    script = next(project.rglob("*.agent"))
+    script.write_text(NAMED + "            | The plan is {!@variables.plan}.\n")
+    said = evalmeta("doctor")
+    assert (said.code, "there is no variable 'plan'" in said.out) == (1, True), said

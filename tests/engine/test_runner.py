@@ -11,7 +11,7 @@ from engine.builders import TOPIC, Agent, MemoryJournal, answer_orders, case_res
 from evalmeta import limits
 from evalmeta.engine.event_loop import DELAYS
 from evalmeta.engine.runner import execute
-from evalmeta.errors import TooManyErrors
+from evalmeta.errors import SubjectBusy, SubjectError, SubjectUnreachable, TooManyErrors
 from evalmeta.model.evaluation import Evaluation, Quarantine, Quarantines, today
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.run import CaseResult, Verdict
@@ -70,6 +70,29 @@ def test_every_case_of_every_iteration_is_asked_once(answer: object, concurrency
     assert [(result.iteration, result.number) for result in results] == [(i, n) for i in (1, 2) for n in range(1, 21)]
     assert {result.verdict for result in results} == {Verdict.PASS}
     assert (len(agent.asked), agent.closed_sessions, agent.closed) == (40, 40, 1)
+
+
+class Draft(Agent):
+    """An agent that is prepared with an error."""
+
+    def __init__(self, error: SubjectError) -> None:
+        super().__init__(answer_orders)
+        self.error = error
+
+    async def prepare(self) -> None:
+        raise self.error
+
+
+def test_a_subject_that_cannot_be_prepared_ends_the_run_before_the_first_case() -> None:
+    agent = Draft(SubjectError("line 6"))
+    with pytest.raises(SubjectError, match="line 6"):
+        run(agent, evaluation(3))
+    assert (agent.asked, agent.closed) == ([], 1)
+
+
+@pytest.mark.parametrize("error", [SubjectBusy("later"), SubjectUnreachable("nobody there")])
+def test_a_subject_that_does_not_answer_yet_is_asked_by_the_cases(error: SubjectError) -> None:
+    assert {result.verdict for result in run(Draft(error), evaluation(3))} == {Verdict.PASS}
 
 
 def test_a_run_without_cases_ends() -> None:

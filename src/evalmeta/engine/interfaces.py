@@ -82,7 +82,14 @@ class PreparedSubject(Protocol):
     """A subject of which all cases need something that only its system can say, such as whether its draft is valid."""
 
     async def prepare(self) -> None:
-        """Check it before the first case; an exception ends the run with its text, and no case is run."""
+        """Check it before the first case; an exception ends the run with its text, and no case is run.
+
+        SubjectBusy and SubjectUnreachable end no run.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release resources."""
         ...
 
 

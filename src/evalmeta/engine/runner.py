@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ from evalmeta.engine.process import exits_refused, rare_collections
 from evalmeta.engine.scheduler import Places, Pool
 from evalmeta.engine.scorers import SCORERS
 from evalmeta.engine.spending import CostLimit, Spending
-from evalmeta.errors import StoreLocked, TooManyErrors
+from evalmeta.errors import StoreLocked, SubjectBusy, SubjectUnreachable, TooManyErrors
 from evalmeta.model.evaluation import Case, Evaluation, Quarantines, WorkItem, today, work_items
 from evalmeta.model.run import CaseResult, Verdict
 
@@ -61,7 +62,9 @@ async def execute(  # noqa: PLR0913 - as documented
     with exits_refused(), rare_collections():
         try:
             if isinstance(subject, PreparedSubject):
-                await subject.prepare()
+                # What does not answer now may answer the cases, which ask again.
+                with suppress(SubjectBusy, SubjectUnreachable):
+                    await subject.prepare()
             ask = partial(ask_case, subject=subject, policy=policy)
             await _run(evaluation, ask, journal, options, on_results, places, spending)
         finally:

@@ -14,7 +14,7 @@ from evalmeta.engine.interfaces import PreparedSubject
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.subjects.agentforce import AgentforceSubject, bind_agentforce
 from evalmeta.engine.subjects.agentforce_drafts import read_bundle
-from evalmeta.errors import SettingsError, SubjectError, SubjectRefused
+from evalmeta.errors import SettingsError, SubjectBusy, SubjectError, SubjectRefused
 from evalmeta.model.definition import ContextVariable, HistoryMessage
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.login import SignedIn
@@ -220,7 +220,8 @@ def test_an_org_that_does_not_answer_yet_may_answer_the_cases(
 
     async def go() -> int:
         network.broken = [httpx.Response(404), httpx.Response(503)]
-        await subject.prepare()
+        with pytest.raises(SubjectBusy):
+            await subject.prepare()
         session = await subject.open(Case(1, (Turn("7"),), context_variables=CUSTOMER))
         answer = await session.ask("7")
         await session.close()

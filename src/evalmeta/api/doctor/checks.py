@@ -26,7 +26,7 @@ from evalmeta.api.org_targets import default_of, org_of_environment
 from evalmeta.api.quarantines import listed_problems
 from evalmeta.api.stores import check_server, check_unsent
 from evalmeta.engine.event_loop import run_to_end
-from evalmeta.engine.interfaces import DescribedSubject, Rating, Rubric, Subject
+from evalmeta.engine.interfaces import DescribedSubject, PreparedSubject, Rating, Rubric, Subject
 from evalmeta.engine.raters import bind_rater
 from evalmeta.engine.redaction import with_redaction
 from evalmeta.engine.subjects.agentforce import AgentforceSubject
@@ -119,7 +119,7 @@ def _check_agent(project: Project, task: Task) -> Finding:
     if settings.is_scripted and not task.question:
         return _with_doubles(project, settings, "the files that choose its steps can be read; they answer tests only")
     if isinstance(settings, AgentforceSubject) and not task.question:
-        return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
+        return _check_agent_in_org(bound)
     if isinstance(bound, DescribedSubject) and not task.question:
         return Finding("ok", f"{settings.adapter}: has {run_to_end(bound.describe()).text}")
     question = task.question or HELLO
@@ -161,6 +161,21 @@ def _check_agents(project: Project, _: Task) -> Finding:
         missing = and_more(unanswered, _SHOWN_NAMES)
         return Finding("warning", f"{', '.join(names)}: nothing answers the actions {missing}", _DOUBLES)
     return Finding("ok", f"{', '.join(names)}: can be run, without settings")
+
+
+def _check_agent_in_org(subject: Subject) -> Finding:
+    """Let the org compile a draft; ask no agent, because its actions may be real."""
+    if isinstance(subject, PreparedSubject):
+        run_to_end(_prepare(subject))
+        return Finding("ok", "agentforce: the org compiles the draft; to start a conversation too, use --question TEXT")
+    return Finding("ok", "agentforce: not asked, because its actions are real; to ask it, use --question TEXT")
+
+
+async def _prepare(subject: PreparedSubject) -> None:
+    try:
+        await subject.prepare()
+    finally:
+        await subject.close()
 
 
 async def _ask(subject: Subject, question: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections import deque
-from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self, TypeAlias, TypeVar
 
@@ -15,14 +14,7 @@ from pydantic_core import PydanticCustomError
 from evalmeta.engine.answers import plain_text
 from evalmeta.engine.subjects.agentforce_drafts import Bundle, Draft, read_bundle
 from evalmeta.engine.subjects.agentforce_tokens import Tokens, new_token_rejected, token_of_environment, tokens_of_org
-from evalmeta.errors import (
-    MessageUnreadable,
-    SettingsError,
-    SubjectBusy,
-    SubjectError,
-    SubjectRefused,
-    SubjectUnreachable,
-)
+from evalmeta.errors import MessageUnreadable, SettingsError, SubjectError, SubjectRefused
 from evalmeta.model.agent_parts import HUMAN
 from evalmeta.model.definition import ContextVariable
 from evalmeta.model.generated_data import GeneratedData
@@ -222,9 +214,8 @@ class _DraftAgent(_Agent):
         self._draft = Draft(bundle, self._compile)
 
     async def prepare(self) -> None:
-        """Compile the script; raise SubjectError with its errors. What does not answer now may answer the cases."""
-        with suppress(SubjectBusy, SubjectUnreachable):
-            await self._draft.compile()
+        """Compile the script; raise SubjectError with its errors, or if the org does not answer."""
+        await self._draft.compile()
 
     async def open(self, case: Case) -> Session:
         return await self.start(agent_api.PREVIEWS_PATH, await self.body(case), case)
