@@ -171,13 +171,44 @@ def test_a_damaged_script_gives_all_its_problems_and_all_that_can_be_read() -> N
         ("    set x = 1\n", "'set' begins a statement, which is not expected here"),
         ("    before_reasoning: 3\n", "a text or statements are expected"),
         ("    before_reasoning: (1\n", "the bracket ( is not closed"),
-        ("    label: 1 2\n", "'2' is not expected here"),
+        ("    label: 1 2\n", "a number is not expected here"),
         ('    label: "a\\d"\n', "\\d is not an escape of strings"),
         ("    on_init:\n        run @actions.A\n            set x = 1\n            with a=1\n", "`with` stands after"),
     ],
 )
 def test_what_is_wrong_is_said(body: str, message: str) -> None:
     assert message in parse_script(subagent(body)).problems[0].message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'label: "a" canary',
+        'label: "canary',
+        "label: a canary",
+        'label: 1 "canary"',
+        "label: {a: 1, canary 2}",
+        "label: {canary 2}",
+        "canary",
+        "canary one two",
+        "on_init:\n        canary is here",
+        "on_init:\n        run @actions.A\n            with canary 1",
+    ],
+)
+def test_no_message_shows_a_part_of_a_value_which_may_be_secret(line: str) -> None:
+    problems = parse_script(subagent(f"    {line}\n")).problems
+    assert problems
+    assert "canary" not in str(problems)
+
+
+def test_a_misspelt_statement_is_told_what_was_probably_meant() -> None:
+    [problem] = parse_script(subagent("    on_init:\n        sett @variables.a = 1\n")).problems
+    assert problem.hint.startswith("Did you mean set?")
+
+
+def test_a_block_may_be_empty() -> None:
+    script, problems = parse_script("connection slack:\n    empty\n")
+    assert (problems, [block.name for block in script.blocks]) == ((), ["slack"])
 
 
 def test_a_variable_can_be_collected() -> None:

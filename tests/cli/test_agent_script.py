@@ -66,6 +66,17 @@ def test_without_a_model_the_run_is_refused_with_the_lines_to_add(project: Path,
     assert "rules/Bike_Shop.yaml" in run.err
 
 
+def test_an_agent_that_forceignore_hides_is_named_with_the_line_that_hides_it(
+    project: Path, evalmeta: Evalmeta
+) -> None:
+    (project / ".forceignore").write_text("# Later\n**/Bike_Shop/**\n")
+    script = "force-app/main/default/aiAuthoringBundles/Bike_Shop/Bike_Shop.agent"
+    for command in (("run", "shop.yaml"), ("coverage", "Bike_Shop"), ("agent", "chat", "Bike_Shop")):
+        refused = evalmeta(*command)
+        said = f"{script} is ignored by '**/Bike_Shop/**' (.forceignore:2)."
+        assert (refused.code, said in refused.err) == (2, True), refused
+
+
 def test_a_damaged_script_is_refused_before_the_first_question(project: Path, evalmeta: Evalmeta) -> None:
     script = next(project.rglob("*.agent"))
     script.write_text(SHOP + "subagent broken\n    reasoning:\n")
@@ -101,6 +112,13 @@ def test_until_proposed_outputs_are_reviewed_a_case_is_judged_by_its_topic_and_a
     again = evalmeta("test", "rescore", "latest")
     assert "0 passed" in again.out, again
 
+    (project / "shop.yaml").write_text(
+        SPEC.replace("  topic: repairs\n  actions: [check_customer, find_ticket, notify]\n", "")
+    )
+    unjudged = evalmeta("run", "shop.yaml")
+    assert "Replace the example outputs of the doubles with what the actions return" in unjudged.out, unjudged
+
+    (project / "shop.yaml").write_text(SPEC)
     rows.write_text("- outputs: {cost: 120, state: new}\n")
     assert "1 passed" in evalmeta("run", "shop.yaml").out
 

@@ -61,16 +61,55 @@ def test_names_of_the_script_and_of_the_platform_are_known(tmp_path: Path, topic
     assert problems(tmp_path, topic=topic, action=f'"{action}"') == []
 
 
+CHECKS = """\
+subject: Desk
+testCases:
+- turns:
+  - {input: a, handoffs: [Loans, Lones], not_actions: [Find_Loans, "Remove_*", Remove_Loan]}
+  - {input: b, handoffs: [human, Off_Topic], not_actions: [go_to_loans]}
+"""
+
+
+def test_a_misspelt_action_that_is_forbidden_is_reported_because_the_check_would_always_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    problems(tmp_path, topic="Loans", action="Find_Loans")
+    (tmp_path / "specs/loans.yaml").write_text(CHECKS)
+    found = [(f"{problem.location}", problem.message) for problem in validate([tmp_path / "specs/loans.yaml"]).problems]
+    assert sorted(found) == [
+        ("specs/loans.yaml:4:34", "the agent Desk has no topic 'Lones'"),
+        ("specs/loans.yaml:4:80", "the agent Desk has no action 'Remove_Loan'"),
+        ("specs/loans.yaml:5:60", "'go_to_loans' calls no action, so answers of the script of Desk do not have it"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [
+        ("- {input: Lones, topic: Lones}", "3:25"),
+        ("- turns: [{input: Lones, topic: Loans}, {input: b, topic: Lones}]", "3:59"),
+        ("- input: Lones\n  topic: &a p_16jPl000000GwEX_Lones_16j8eeef13560aa", "4:10"),
+    ],
+)
+def test_the_place_is_that_of_the_value_not_of_the_same_word_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    problems(tmp_path, topic="Loans", action="Find_Loans")
+    (tmp_path / "specs/loans.yaml").write_text(f"subject: Desk\ntestCases:\n{case}\n")
+    [problem] = validate([tmp_path / "specs/loans.yaml"]).problems
+    assert str(problem.location) == f"specs/loans.yaml:{place}"
+
+
 def test_what_the_script_does_not_have_is_reported_with_what_was_probably_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     topic, action = problems(tmp_path, topic="Lones", action="Renew")
-    assert (topic.code, topic.message, topic.location.line) == (
-        "topic-unknown",
-        "the agent Desk has no topic 'Lones'",
-        5,
-    )
+    assert (topic.code, topic.message) == ("topic-unknown", "the agent Desk has no topic 'Lones'")
+    assert str(topic.location) == "specs/loans.yaml:6:20"
+    assert str(action.location) == "specs/loans.yaml:7:23"
     assert topic.hint == "Did you mean Loans? It is defined at app/aiAuthoringBundles/Desk/Desk.agent:6."
     assert (action.code, action.message) == ("action-unknown", "the agent Desk has no action 'Renew'")
     assert action.hint == "Its files have: Find_Loans, Find loans, go_to_loans, find."

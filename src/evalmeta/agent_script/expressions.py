@@ -46,12 +46,56 @@ _BINARY: Final = {
 }
 
 
+LANGUAGE_WORDS: Final = frozenset(
+    {
+        *(
+            "and",
+            "or",
+            "not",
+            "is",
+            "if",
+            "else",
+            "elif",
+            "run",
+            "set",
+            "transition",
+            "to",
+            "with",
+            "available",
+            "when",
+        ),
+        *("collect", "mutable", "linked", "string", "number", "boolean", "object", "list", "empty"),
+        *("True", "False", "None", "system", "config", "variables", "start_agent", "subagent", "topic", "actions"),
+        *("inputs", "outputs", "reasoning", "instructions", "before_reasoning", "after_reasoning", "messages"),
+        *(
+            "language",
+            "connection",
+            "knowledge",
+            "connected_subagent",
+            "model_config",
+            "description",
+            "label",
+            "target",
+        ),
+    }
+)
+"""Words that messages may show: they are not a part of a value."""
+_KINDS: Final = {"string": "a string", "number": "a number", "date": "a date", "name": "a word"}
+
+
 class Unreadable(Exception):
     """A line cannot be read beyond this point."""
 
     def __init__(self, message: str, position: Position, hint: str = "") -> None:
         super().__init__(message)
         self.problem = SyntaxProblem(message, position, hint)
+
+
+def shown_token(token: Token) -> str:
+    """Return a token for a message: words of the language as they are; other texts may be secret."""
+    if token.kind == "operator" or (token.kind == "name" and token.text in LANGUAGE_WORDS):
+        return repr(token.text)
+    return _KINDS.get(token.kind, "the text")
 
 
 class TokenReader:
@@ -104,7 +148,7 @@ class TokenReader:
     def expect_end(self) -> None:
         """Refuse what follows on the line."""
         if token := self.token:
-            raise Unreadable(f"{token.text!r} is not expected here", token.position)
+            raise Unreadable(f"{shown_token(token)} is not expected here", token.position)
 
     def read_expression(self, depth: int = 0) -> Expression:
         """Return the expression that follows."""
@@ -219,7 +263,7 @@ class TokenReader:
                 return ListLiteral(tuple(self._items("]", depth)), token.position)
             case "{":
                 return DictLiteral(tuple(self._pairs(depth)), token.position)
-        raise Unreadable(f"{token.text!r} is not expected here", token.position)
+        raise Unreadable(f"{shown_token(token)} is not expected here", token.position)
 
     def _member_of_namespace(self) -> str:
         token = self.token
@@ -234,7 +278,7 @@ class TokenReader:
             if pairs:
                 self.expect(",", "a value")
             key = self.take_name("the name of a value")
-            self.expect(":", f"{key!r}")
+            self.expect(":", "the name of a value")
             pairs.append((key, self.read_expression(depth + 1)))
         return pairs
 

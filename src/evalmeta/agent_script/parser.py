@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
-from evalmeta.agent_script.expressions import Unreadable
+from evalmeta.agent_script.expressions import LANGUAGE_WORDS, Unreadable, shown_token
 from evalmeta.agent_script.lines import Line, read_lines
 from evalmeta.agent_script.nodes import (
     SUBAGENT_KINDS,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _MODIFIERS: Final = ("mutable", "linked")
 _PROCEDURES: Final = frozenset({"on_init", "on_exit"})
+_EMPTY: Final = "empty"
 _NO_SCRIPT: Final = Script((), (), (), (), (), (), (), ())
 
 
@@ -128,11 +129,15 @@ class _ScriptReader:
 
     def _refuse(self, line: Line) -> None:
         first = line.tokens[0]
+        if first.text == _EMPTY and first.kind == "name" and len(line.tokens) == 1 and not line.children:
+            # A block without entries.
+            return
         if is_statement(line):
-            message = f"{first.text!r} begins a statement, which is not expected here"
+            message = f"{shown_token(first)} begins a statement, which is not expected here"
             self._problems.append(SyntaxProblem(message, line.position))
             return
-        hint = f"Write `{first.text}:`." if len(line.tokens) == 1 and first.kind == "name" else ""
+        is_known = len(line.tokens) == 1 and first.kind == "name" and first.text in LANGUAGE_WORDS
+        hint = f"Write `{first.text}:`." if is_known else ""
         message = "the line is not an entry `key: value`"
         self._problems.append(SyntaxProblem(message, line.position, hint))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.agent_script.expressions import TokenReader, Unreadable
+from evalmeta.agent_script.expressions import TokenReader, Unreadable, shown_token
 from evalmeta.agent_script.nodes import Collect, If, Literal, Position, Run, Set, SyntaxProblem, Text, Transition, With
+from evalmeta.errors import nearest_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -104,7 +105,7 @@ class StatementReader:
         while True:
             position = reader.position
             name = reader.take_name("the name of an input")
-            reader.expect("=", f"the input {name!r}")
+            reader.expect("=", "the name of an input")
             inputs.append(With(name, reader.read_expression(), position))
             if not reader.skip(","):
                 return
@@ -117,8 +118,11 @@ class StatementReader:
             self._refuse_children(line)
             return Text(template, position)
         if is_entry(line) or not is_statement(line):
-            message = f"{line.tokens[0].text!r} does not begin a statement"
-            raise Unreadable(message, position, "Statements begin with |, set, run, transition to or if.")
+            first = line.tokens[0]
+            near = nearest_word(first.text, _KEYWORDS) if first.kind == "name" else ""
+            hint = f"Did you mean {near}? " if near else ""
+            hint += "Statements begin with |, set, run, transition to or if."
+            raise Unreadable(f"{shown_token(first)} does not begin a statement", position, hint)
         keyword = reader.take_name("a statement")
         match keyword:
             case "set":
@@ -196,7 +200,7 @@ class StatementReader:
 
     def _refuse_children(self, line: Line) -> None:
         if line.children:
-            message = f"nothing can be indented below {line.tokens[0].text!r}"
+            message = f"nothing can be indented below {shown_token(line.tokens[0])}"
             self._problems.append(SyntaxProblem(message, line.children[0].position))
 
 

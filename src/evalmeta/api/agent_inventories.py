@@ -21,7 +21,7 @@ from evalmeta.engine.subjects.inventories import no_parts
 from evalmeta.errors import EvalmetaError, NotFound, UsageError, nearest_word
 from evalmeta.model.coverage import Inventory
 from evalmeta.org.subjects import agent_settings, described_agent
-from evalmeta.package.agent_files import agents_of
+from evalmeta.package.agent_files import agents_of, ignored_script
 from evalmeta.package.files import put_file, read_file
 from evalmeta.package.trust import state_file
 from evalmeta.report.text import and_more
@@ -93,7 +93,8 @@ def _ask(project: Project, agent: str, known: Sequence[str]) -> Inventory:
     if settings is None:
         names = list(dict.fromkeys([*known, *project.settings.subjects]))
         near = nearest_word(agent, names)
-        actions = [f"Did you mean {near}?"] if near else []
+        ignored = ignored_script(project, agent)
+        actions = [ignored] if ignored else [f"Did you mean {near}?"] if near else []
         actions += [f"Name one of these agents: {and_more(names, _SHOWN_AGENTS)}."] if names and not near else []
         raise NotFound(f"there is no agent {agent!r} in the project or in evalmeta.toml", actions=actions)
     if why := declared_settings(settings).parts_unknown:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
+    from evalmeta.validation.other_tests import FindPlace
 
 
 _Test = TypeVar("_Test")
@@ -210,11 +211,32 @@ def find_rule_problems(path: Path, document: Document, reading: Reading, *, poli
     files = {number: shown(path.parent / name) for number, name in document.files.items()}
     evaluation = document.evaluation
     found = check_expectations(
-        evaluation.cases, policy, label=label, lines=document.lines, files=files, subject=evaluation.subject_name
+        *(evaluation.cases, policy),
+        label=label,
+        lines=document.lines,
+        files=files,
+        subject=evaluation.subject_name,
+        place_of=_places_in(path),
     )
     place = Location(label, _subject_line(path) if evaluation.subject_name else 0)
     of_subject = check_subject(evaluation.subject_name, policy, place)
     return [*of_subject, *found, *_cases_for_people(document, label, files)]
+
+
+def _places_in(path: Path) -> FindPlace:
+    """Return what finds words in a test spec, which is read again for the first word; nothing in other files."""
+    from evalmeta.formats.spec_places import SpecPlaces
+
+    places: list[SpecPlaces] = []
+
+    def find(number: int, name: str, word: str) -> tuple[int, int] | None:
+        if path.suffix.lower() not in SPEC_NAMES:
+            return None
+        if not places:
+            places.append(SpecPlaces(read_bytes(path, limits.MAX_SPEC_BYTES)))
+        return places[0].find(number, name, word)
+
+    return find
 
 
 def _subject_line(path: Path) -> int:

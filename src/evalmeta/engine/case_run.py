@@ -24,7 +24,7 @@ from evalmeta.model.aggregation import case_verdict
 from evalmeta.model.expectations import ACTIONS, TOPIC, canonical_name
 from evalmeta.model.fingerprints import checks_of
 from evalmeta.model.redaction import error_text, hide_secrets
-from evalmeta.model.run import WAY_OUT, CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
+from evalmeta.model.run import DOUBLE_TO_REVIEW, WAY_OUT, CaseResult, EarlierTurn, ErrorOrigin, TestResult, Verdict
 from evalmeta.protocol.http import is_too_long, retry_pause
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _countable(case: Case, results: list[TestResult], answers: Iterable[Generate
     proposed = next((action.review for action in actions if action.review), "")
     if not proposed:
         return results
-    why = f"the double at {proposed} is marked for review"
+    why = f"{DOUBLE_TO_REVIEW}{proposed} is marked for review"
     return [result if canonical_name(result.name) in _CHOICES else to_be_reviewed(result, why) for result in results]
 
 

@@ -238,12 +238,13 @@ def _changed(judged: CaseResult, how: str, label: str) -> NoReturn:
     raise UsageError(f"case {judged.number} of {label} has changed since the run: {how}", actions=[way_out])
 
 
-_KEYS: Final = {
+EXPECTATION_KEYS: Final = {
     TOPIC: ("expectedTopic", "topic"),
     ACTIONS: ("expectedActions", "actions"),
     OUTCOME: ("expectedOutcome",),
     **{name: (name,) for name in WHOLE_ANSWERS},
 }
+"""The keys of test cases by the names of their expectations."""
 # A text that YAML 1.1 and 1.2 read as itself without quotes: words that begin with a letter.
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?: [A-Za-z0-9_.,]+)*", re.ASCII)
 _WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -275,7 +276,7 @@ def _opened(data: bytes, number: int, turn: int, label: str) -> tuple[_Edit, Nod
 
 def _own_pair(case: Node, name: str, label: str) -> tuple[Node, Node]:
     """Return the key of a check and its value."""
-    pair = next((pair for key in _KEYS.get(name, ()) if (pair := _pair(case, key))), None)
+    pair = next((pair for key in EXPECTATION_KEYS.get(name, ()) if (pair := _pair(case, key))), None)
     if pair is None:
         _refuse(label, _line(case), f"the test case does not have its own key for {name}; it is in defaults")
     return pair

@@ -27,6 +27,8 @@ WAY_OUT: Final = "\n→ "
 """What separates what the user can do from the message in the error of a case, and one way out from the next."""
 TO_REVIEW: Final = "the case is marked for review"
 """How the explanation of a result begins that is undecided until a person has reviewed its case."""
+DOUBLE_TO_REVIEW: Final = "the double at "
+"""How the explanation of a result begins that is undecided until a person has reviewed the row at this place."""
 NEEDS_MODEL: Final = "only an LLM rater can "
 """How the explanation of an undecided result begins if only a language model can judge it, and the run has none."""
 

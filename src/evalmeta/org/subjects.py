@@ -14,15 +14,16 @@ from evalmeta.client.logins import user_logins
 from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.engine.subjects import bind, declared_settings
 from evalmeta.engine.subjects.python import PythonSubject
-from evalmeta.errors import NotFound, SettingsError, SubjectNotBound
+from evalmeta.errors import EvalmetaError, NotFound, SettingsError, SubjectNotBound
 from evalmeta.model.fingerprints import fingerprint
 from evalmeta.model.login import SignedIn
 from evalmeta.model.redaction import address_in_words, hide_secrets
 from evalmeta.model.registry import TEST_TYPES
 from evalmeta.model.run_options import OFFLINE_RATER, RunOptions, Setup
 from evalmeta.model.settings import RaterSettings, RulesRater, Settings, SubjectSettings, find_subject
+from evalmeta.package.agent_files import ignored_script
 from evalmeta.package.files import key_name
-from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE
+from evalmeta.package.project import PROJECT_FILE, SETTINGS_FILE, find_project
 from evalmeta.package.settings import load_settings
 from evalmeta.plugins import load_all
 from evalmeta.store.database import with_checksum
@@ -156,12 +157,21 @@ def unbound_subject(
     near = get_close_matches(name, subjects, n=1)
     kind = "prompt template" if subject_type == "PROMPT" else "agent"
     actions = [f"Did you mean {near[0]!r} instead of {name!r}?"] if near else []
+    if is_dx and (ignored := _ignored(root, name)):
+        actions.append(ignored)
     if is_dx and is_definition:
         actions.append(_IN_ORG)
     return SubjectNotBound(
         f"no adapter is bound to the {kind} {name!r}",
         actions=[*actions, f"{_place_of_lines(root, settings_name)}, with your agent's module and name:\n\n{lines}"],
     )
+
+
+def _ignored(root: Path, name: str) -> str:
+    """Return that `.forceignore` ignores the script of an agent; empty if it does not, or if that is not known."""
+    with suppress(EvalmetaError):
+        return ignored_script(find_project(root, with_settings=False), name)
+    return ""
 
 
 def _place_of_lines(root: Path | None, settings_name: str) -> str:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_test_name, read_file, read_text, shown
-from evalmeta.package.folders import files_below
+from evalmeta.package.folders import files_below, read_forceignore
 from evalmeta.package.planner_files import planner_agent, planner_files, planner_parts
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from evalmeta.agent_script.names import AgentNames, PlacedName
     from evalmeta.agent_script.nodes import Script, SyntaxProblem
@@ -270,6 +271,18 @@ def source_folders(root: Path) -> tuple[Path, ...]:
         return tuple(find_project(root, with_settings=False).package_directories)
     except EvalmetaError:
         return (root,)
+
+
+def ignored_script(project: Project, agent: str) -> str:
+    """Return that `.forceignore` ignores the Agent Script of an agent; empty if it does not."""
+    ignore, file_name = read_forceignore(project.root), f"{agent}.agent"
+    for folder in project.package_directories:
+        for where, folders, files in os.walk(folder):
+            folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+            path = Path(where) / file_name
+            if file_name in files and (line := ignore.find_line(path)):
+                return f"{shown(path)} is ignored by {line}."
+    return ""
 
 
 def find_scripts(root: Path) -> list[str]:

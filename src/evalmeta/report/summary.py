@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from evalmeta.model.run import TO_REVIEW, Run, Summary, Verdict
+from evalmeta.model.run import DOUBLE_TO_REVIEW, TO_REVIEW, Run, Summary, Verdict
 from evalmeta.model.spending import cost_lines, merged
 from evalmeta.report.report import VERDICT_WORDS, Report, coverage_text, ended_text, iterations_of_runs, quarantine_text
 from evalmeta.report.results import check_lines, mean_cells, numbered_label, shown_averages
@@ -140,7 +140,11 @@ def way_out_lines(report: Report) -> Iterator[str]:
     summary = report.summary
     lower = "" if summary.judges_enough or summary.pass_rate is None else ", or lower min_decided"
     others = f"correct the expectations that are listed as undecided{lower}."
-    if all(reason.startswith(TO_REVIEW) for counts in report.undecided_reasons.values() for reason in counts):
+    reasons = [reason for counts in report.undecided_reasons.values() for reason in counts]
+    if any(reason.startswith(DOUBLE_TO_REVIEW) for reason in reasons):
+        yield "Replace the example outputs of the doubles with what the actions return, and remove review: true."
+        return
+    if all(reason.startswith(TO_REVIEW) for reason in reasons):
         yield "Review these test cases: correct what they expect, and remove review: true."
         return
     if not _needs_rater(report.undecided_reasons):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.errors import nearest_word
-from evalmeta.model.agent_parts import plain_name
+from evalmeta.model.agent_parts import HUMAN, plain_name
 from evalmeta.model.expectations import ACTIONS, TOPIC, canonical_name, parse_actions
 from evalmeta.model.problem import quote
 from evalmeta.validation.project_agents import is_unread, plain_variable
@@ -48,6 +48,8 @@ VARIABLES: Final[RuleTable[VariableScope, Finding]] = RuleTable()
 AGENTS: Final[RuleTable[AgentScope, Finding]] = RuleTable()
 
 _VALUE: Final = (("expectedValue", 0),)
+_NOT_ACTIONS: Final = "not_actions"
+_HANDOFFS: Final = "handoffs"
 _STANDARD_TOPICS: Final = frozenset(
     {
         *("prompt_injection", "reverse_engineering", "inappropriate_content", "off_topic", "ambiguous_question"),
@@ -76,7 +78,8 @@ def find_variable_unknown(scope: VariableScope) -> Iterator[Finding]:
         hint = f"Did you mean {near}? It is at {names.variables[near].place}."
     else:
         hint = f"It reads: {', '.join(names.variables)}." if names.variables else "It reads no context variable."
-    yield Finding((("variableName", 0),), f"the script of {scope.agent} does not read the variable {quote(name)}", hint)
+    message = f"the script of {scope.agent} does not read the variable {quote(name)}"
+    yield Finding((("variableName", 0),), message, hint, name)
 
 
 def _same(word: str, names: Iterable[str]) -> str | None:
@@ -93,15 +96,26 @@ def find_topic_unknown(scope: AgentScope) -> Iterator[Finding]:
         name = plain_name(value)
         if name.casefold() not in _STANDARD_TOPICS:
             yield from _compared("topic", name, scope.agent, scope.names.topics)
+    elif expectation.name == _HANDOFFS:
+        for handoff in dict.fromkeys(parse_actions(value) or ()):
+            if handoff.casefold() not in _STANDARD_TOPICS | {HUMAN}:
+                yield from _compared("topic", handoff, scope.agent, scope.names.topics)
 
 
 @rule("action-unknown", AGENTS, documented=ERROR, orgs=WARNING)
 def find_action_unknown(scope: AgentScope) -> Iterator[Finding]:
     """The agent has the expected actions, if the project has its files."""
     expectation = scope.expectation
-    if canonical_name(expectation.name) != ACTIONS or scope.names.actions is None:
+    expected = expectation.expected_value or ""
+    if scope.names.actions is None:
         return
-    for value in dict.fromkeys(parse_actions(expectation.expected_value or "") or ()):
+    values: Iterable[str] = ()
+    if canonical_name(expectation.name) == ACTIONS:
+        values = parse_actions(expected) or ()
+    elif expectation.name == _NOT_ACTIONS and not set("*?[") & set(expected):
+        # What an agent never has, it never takes: the check would pass whatever the agent does.
+        values = (expected,)
+    for value in dict.fromkeys(values):
         name = plain_name(value)
         # Two underscores follow the namespace of a package or of the platform.
         if name and "__" not in name:
@@ -117,10 +131,10 @@ def _compared(kind: str, word: str, agent: str, names: Mapping[str, PlacedName])
             hint = f"Did you mean {near}? It is defined at {names[near].place}."
         else:
             hint = f"Its files have: {', '.join(names)}." if names else f"Its files have no {kind}s."
-        yield Finding(_VALUE, f"the agent {agent} has no {kind} {quote(word)}", hint)
+        yield Finding(_VALUE, f"the agent {agent} has no {kind} {quote(word)}", hint, word)
     elif known.name == "":
         message = f"{quote(word)} calls no {kind}, so answers of the script of {agent} do not have it"
-        yield Finding(_VALUE, message, f"Remove it; it is defined at {known.place}.")
+        yield Finding(_VALUE, message, f"Remove it; it is defined at {known.place}.", word)
     elif known.name not in {None, word}:
         message = f"without an org, answers of {agent} have the {kind} {quote(known.name or '')}, not {quote(word)}"
-        yield Finding(_VALUE, message, f"Write {known.name}, the name at {known.place}.")
+        yield Finding(_VALUE, message, f"Write {known.name}, the name at {known.place}.", word)

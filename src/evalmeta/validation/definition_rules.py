@@ -10,7 +10,7 @@ from evalmeta import limits
 from evalmeta.model.agent_scorer import LIGHTNING_TYPES, AgentScorer, ScorerVersion, read_number
 from evalmeta.model.expectations import scorer_kind, scorer_names
 from evalmeta.model.problem import Location, quote
-from evalmeta.model.registry import PARAMETER_API_VERSION, ApiVersion
+from evalmeta.model.registry import EVALUATION_DEFINITION, PARAMETER_API_VERSION, ApiVersion
 from evalmeta.validation.rule import ERROR, WARNING, Finding, RuleTable, rule
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def find_name_format(scope: DefinitionScope) -> Iterator[Finding]:
     """`name` is a valid API name. Orgs also accept a label."""
     name = scope.definition.name
     if name.strip() and not is_api_name(name):
-        yield Finding((("name", 0),), f"the name {quote(name)} is not a valid API name", _NAME_HINT)
+        is_label = scope.definition.type == EVALUATION_DEFINITION
+        hint = f"{_NAME_HINT} Orgs accept it as a label, and sf writes labels here." if is_label else _NAME_HINT
+        yield Finding((("name", 0),), f"the name {quote(name)} is not a valid API name", hint)
 
 
 @rule("required-empty", DEFINITIONS, documented=ERROR, orgs=ERROR)
@@ -273,8 +275,8 @@ def find_scorer_engine(scope: DefinitionScope) -> Iterator[Finding]:
 def find_scorer_outputs(scope: DefinitionScope) -> Iterator[Finding]:
     """A scorer version has at most 101 output values, each once and not blank, and at most one fallback."""
     for place, version in enumerate(scope.scorer.versions):
-        for steps, message, hint in _output_findings(version):
-            yield Finding((_step(place), *steps), message, hint)
+        for finding in _output_findings(version):
+            yield finding._replace(steps=(_step(place), *finding.steps))
 
 
 @rule("scorer-associations", AGENT_SCORERS, documented=ERROR, orgs=ERROR)

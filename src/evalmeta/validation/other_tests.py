@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from evalmeta.model.problem import Location, Problem
 from evalmeta.model.registry import EVALUATION_DEFINITION, TESTING_DEFINITION
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from evalmeta.validation.rule import Rule
     from evalmeta.validation.rules import RulePolicy
 
+CONTEXT_KEY: Final = "contextVariables"
+"""The key of a test case with its context variables."""
 _EXPECTATIONS_MISSING: Final = CASES.rules()["expectations-missing"]
+
+
+class FindPlace(Protocol):
+    """Finds a word in a test."""
+
+    def __call__(self, number: int, name: str, word: str) -> tuple[int, int] | None:
+        """Return line and column of a word below a check or a key of a case; None if it is not there."""
+        ...
 
 
 def check_expectations(
@@ -31,39 +41,47 @@ def check_expectations(
     label: str,
     lines: Mapping[int, int],
     files: Mapping[int, str],
+    place_of: FindPlace,
     subject: str = "",
 ) -> list[Problem]:
     """Return what rules say about cases that no definition contains: their expectations, and what their agent lacks.
 
     `subject` is the agent that the cases test.
-    `lines` has the line of each case by its number, and `files` the other files that have some of them.
+    `lines` has the line of each case by its number, and `files` the other files that have some of them. `place_of`
+    returns line and column of a word below a check or a key of a case in the file itself, None if it is not there.
     """
     agents = policy.agents if subject else None
-    return [
-        Problem(rule.code, severity, location, finding.message, hint_of(rule, finding, severity, policy))
-        for case in cases
-        for location in [Location(files.get(case.number, label), lines.get(case.number, 0))]
-        for rule, finding in _findings_in_case(case, subject, agents)
-        if (severity := policy.severity(rule))
-    ]
+    problems: list[Problem] = []
+    for case in cases:
+        of_case = Location(files.get(case.number, label), lines.get(case.number, 0))
+        for rule, finding, key in _findings_in_case(case, subject, agents):
+            if severity := policy.severity(rule):
+                place = place_of(case.number, key, finding.word) if finding.word and case.number not in files else None
+                location = Location(label, *place) if place else of_case
+                hint = hint_of(rule, finding, severity, policy)
+                problems.append(Problem(rule.code, severity, location, finding.message, hint))
+    return problems
 
 
-def _findings_in_case(case: Case, subject: str, agents: ProjectAgents | None) -> Iterator[tuple[Rule, Finding]]:
+def _findings_in_case(case: Case, subject: str, agents: ProjectAgents | None) -> Iterator[tuple[Rule, Finding, str]]:
+    """Yield findings, each with its rule and the name of the check or the key that it is about."""
     expectations = [expectation for turn in case.turns for expectation in turn.expectations]
     if not expectations:
         hint = "Add a check, such as contains; without one, nothing is tested."
-        yield _EXPECTATIONS_MISSING, Finding((), "the test case has no expectation", hint)
+        yield _EXPECTATIONS_MISSING, Finding((), "the test case has no expectation", hint), ""
     if agents:
         for variable in case.context_variables:
-            yield from applied(VARIABLES.checks(), VariableScope(variable.name, subject, agents))
+            for rule, finding in applied(VARIABLES.checks(), VariableScope(variable.name, subject, agents)):
+                yield rule, finding, CONTEXT_KEY
     names = agents.agent_names(subject) if agents else None
     for expectation in expectations:
-        if is_check(expectation.name):
-            continue
+        name = expectation.name
         kind = TESTING_DEFINITION if expectation.scorer_type else EVALUATION_DEFINITION
-        yield from applied(rules_for(expectation, kind), expectation)
+        if not is_check(name):
+            yield from ((rule, found, name) for rule, found in applied(rules_for(expectation, kind), expectation))
         if names:
-            yield from applied(AGENTS.checks(), AgentScope(expectation, subject, names))
+            scope = AgentScope(expectation, subject, names)
+            yield from ((rule, found, name) for rule, found in applied(AGENTS.checks(), scope))
 
 
 def check_subject(subject: str, policy: RulePolicy, location: Location) -> list[Problem]:

@@ -47,6 +47,7 @@ class Finding(NamedTuple):
     steps: tuple[Step, ...]
     message: str
     hint: str
+    word: str = ""  # the word in the value that it is about
 
 
 class RuleTable(Generic[_Scope, _Found]):

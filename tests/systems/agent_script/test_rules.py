@@ -58,6 +58,34 @@ def test_a_rule_is_used_once_in_a_turn(tmp_path: Path) -> None:
     assert first.outcome == second.outcome == "ok"
 
 
+@pytest.mark.parametrize(
+    "answer", ["{answer: ok}", "{utterance: '*', answer: ok}", "{utterance: [b, '*'], answer: ok}"]
+)
+def test_a_rule_below_one_that_always_answers_is_refused(tmp_path: Path, answer: str) -> None:
+    write_project(tmp_path, rules=f"rules:\n- {answer}\n- {{subagent: reception, call: to_repairs}}\n")
+    with pytest.raises(FormatError) as raised:
+        converse(tmp_path, "a")
+    [problem] = raised.value.problems
+    assert problem.message == "the rule is never used, because the rule in line 2 always answers"
+    assert problem.location.line == 3
+
+
+def test_rules_below_an_answer_still_choose_the_inputs_of_run(tmp_path: Path) -> None:
+    script = SHOP.replace("with id=@variables.customer_id", "with id=...")
+    rules = (
+        "rules:\n- {subagent: reception, call: to_repairs}\n- {answer: ok}\n- {call: check_customer, with: {id: C1}}\n"
+    )
+    write_project(tmp_path, script=script, rules=rules)
+    assert converse(tmp_path, "a")[0].outcome == "ok"
+
+
+def test_a_subagent_that_is_asked_and_the_one_that_asks_have_an_answer_each(tmp_path: Path) -> None:
+    script = SHOP.replace("to_repairs: @utils.transition to @subagent.repairs", "to_repairs: @subagent.office")
+    rules = "rules:\n- {call: to_repairs}\n- {answer: office}\n- {answer: reception}\n"
+    write_project(tmp_path, script=script, rules=rules)
+    assert converse(tmp_path, "a")[0].outcome == "reception"
+
+
 def test_without_a_rule_the_error_says_what_could_be_called_and_which_rule_to_add(tmp_path: Path) -> None:
     write_project(tmp_path, rules="rules:\n  - {call: to_office}\n")
     with pytest.raises(SubjectError) as raised:

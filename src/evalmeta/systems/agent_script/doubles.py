@@ -20,7 +20,7 @@ from evalmeta.model.json_value import plain_json
 from evalmeta.package.files import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from evalmeta.agent_script.nodes import ActionDefinition
@@ -53,9 +53,9 @@ class Double(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: the inputs that a call must have, None for any, and its outcome after some seconds."""
+    """One row: the inputs that a call must have, and its outcome after some seconds."""
 
-    inputs: JsonObject | None
+    inputs: JsonObject
     outcome: Outcome
     delay: float
 
@@ -77,7 +77,7 @@ class RowsDouble:
 
 
 def _fits(row: Row, inputs: JsonObject) -> bool:
-    return all(name in inputs and inputs[name] == value for name, value in (row.inputs or {}).items())
+    return all(name in inputs and inputs[name] == value for name, value in row.inputs.items())
 
 
 class FunctionDouble:
@@ -121,21 +121,34 @@ def _key(inputs: JsonObject) -> str:
 class Doubles:
     """The doubles of a script's actions, in the order in which they are tried; `files` are those with their rows."""
 
-    def __init__(self, doubles: Mapping[str, tuple[Double, ...]], files: Mapping[str, str], agent: str) -> None:
+    def __init__(
+        self,
+        doubles: Mapping[str, tuple[Double, ...]],
+        files: Mapping[str, str],
+        agent: str,
+        *,
+        examples: Callable[[str], JsonObject],
+    ) -> None:
+        """Take the doubles and files by the names of actions; `examples` returns example outputs of an action."""
         self._doubles = doubles
         self._files = files
         self._agent = agent
+        self._examples = examples
 
     async def run(self, name: str, inputs: JsonObject) -> Outcome:
         """Return the outcome of a call; raise SubjectError, with the row to add, if no double has one."""
         for double in self._doubles.get(name, ()):
             if (outcome := await double.run(inputs)) is not None:
                 return outcome
-        row = f"- inputs: {json.dumps(inputs, ensure_ascii=False)}\n  outputs: {{}}"
+        outputs = self._examples(name)
+        row = (
+            f"- inputs: {json.dumps(inputs, ensure_ascii=False)}\n  outputs: {json.dumps(outputs, ensure_ascii=False)}"
+        )
+        row += "\n  review: true" if outputs else ""
         raise SubjectError(
             f"no double answers the action {name} with the inputs {json.dumps(inputs, ensure_ascii=False)}",
             actions=[
-                f"Add this row to {self._files[name]}, with its outputs:\n\n{row}",
+                f"Add this row to {self._files[name]}, with its own outputs instead of these examples:\n\n{row}",
                 f"Or write example outputs of all actions: evalmeta generate doubles {self._agent}",
             ],
         )
@@ -155,14 +168,19 @@ def read_rows(path: Path, actions: Sequence[ActionDefinition], *, label: str) ->
         _row(YamlRecord(file, (number,), value, diagnostics, called="a row"), actions, label)
         for number, value in enumerate(file.value if isinstance(file.value, list) else ())
     ]
-    for number, row in enumerate(rows[:-1]):
-        if not row.inputs:
-            line, _ = file.place((number + 1,))
-            message = "the row is never used, because the row above it answers all calls"
-            diagnostics.error("script-double", message, line=line, hint="Move the row without inputs to the end.")
-            break
+    for number, row in enumerate(rows):
+        earlier = next((place for place, other in enumerate(rows[:number]) if _covers(other, row)), None)
+        if earlier is not None:
+            (line, _), (above, _) = file.place((number,)), file.place((earlier,))
+            message = f"the row is never used, because the row in line {above} answers the same calls"
+            diagnostics.error("script-double", message, line=line, hint="Move it above that row, or remove it.")
     diagnostics.check()
     return RowsDouble(tuple(rows))
+
+
+def _covers(row: Row, later: Row) -> bool:
+    """Return whether a row answers all calls that a later one could answer."""
+    return all(name in later.inputs and later.inputs[name] == value for name, value in row.inputs.items())
 
 
 def _row(record: YamlRecord, actions: Sequence[ActionDefinition], label: str) -> Row:

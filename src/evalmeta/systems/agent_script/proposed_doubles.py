@@ -36,11 +36,16 @@ def proposed_rows(actions: Sequence[ActionDefinition]) -> bytes:
 
     It has the outputs that all of them declare, and `review: true` if there are any.
     """
-    shared = set.intersection(*({output.name for output in action.outputs} for action in actions))
-    outputs = {output.name: _example(output) for output in actions[0].outputs if output.name in shared}
+    outputs = example_outputs(actions)
     if not outputs:
         return write_yaml([{"outputs": {}}])
     return _REVIEW.encode() + write_yaml([{"outputs": outputs, "review": True}])
+
+
+def example_outputs(actions: Sequence[ActionDefinition]) -> dict[str, Yaml]:
+    """Return an example of each output that all actions with one name declare."""
+    shared = set.intersection(*({output.name for output in action.outputs} for action in actions))
+    return {output.name: _example(output) for output in actions[0].outputs if output.name in shared}
 
 
 def _example(output: Parameter) -> Yaml:

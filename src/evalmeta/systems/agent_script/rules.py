@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Final
 from evalmeta.agent_script.evaluation import ScriptFault, evaluate, render
 from evalmeta.agent_script.expressions import parse_template
 from evalmeta.agent_script.lines import SourceText
-from evalmeta.agent_script.nodes import Position, Reference, Template, nodes_of
+from evalmeta.agent_script.nodes import SUBAGENT_KINDS, Position, Reference, Template, nodes_of
 from evalmeta.errors import SubjectError, did_you_mean
 from evalmeta.formats.diagnostics import Diagnostics
 from evalmeta.formats.yaml_source import YamlRecord, json_value, read_yaml
 from evalmeta.package.files import read_file
 from evalmeta.systems.agent_script.models import Decision, ToolCall
-from evalmeta.systems.agent_script.tools import actions_of, callable_tools
+from evalmeta.systems.agent_script.tools import actions_of, callable_tools, tools_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from evalmeta.systems.agent_script.models import Chooser, Request, Tool
 
 _START: Final = Position(1, 1)
+_ANYTHING: Final = ".*"
 _USER_INPUT: Final = "user_input"
 
 
@@ -53,6 +54,12 @@ class Rule:
     call: str
     inputs: JsonObject
     answer: Template | None
+
+    @property
+    def always_answers(self) -> bool:
+        """Return whether it answers, whatever the state is."""
+        says_all = not self.utterances or any(pattern.pattern == _ANYTHING for pattern in self.utterances)
+        return self.answer is not None and says_all and not self.subagent and self.when is None
 
 
 class ScriptedModel:
@@ -94,10 +101,25 @@ def read_rules(path: Path, *, label: str, script: Script) -> ScriptedModel:
     root = YamlRecord(file, (), file.value, diagnostics, called="the file of rules")
     root.check_keys("rules")
     rules = tuple(_rule(record, known) for record in root.records("rules", called="a rule"))
+    _check_order(root, rules, script)
     if not rules and not diagnostics.has_errors:
         root.error("script-rule", "the file has no rules", hint="Begin it with the key rules and a list.")
     diagnostics.check()
     return ScriptedModel(rules, label)
+
+
+def _check_order(root: YamlRecord, rules: tuple[Rule, ...], script: Script) -> None:
+    """Report the rules below one that always answers, except those that choose inputs of `run`."""
+    last = next((number for number, rule in enumerate(rules) if rule.always_answers), None)
+    targets = [binding.target for subagent in script.subagents for binding in subagent.bindings]
+    if last is None or any(isinstance(target, Reference) and target.namespace in SUBAGENT_KINDS for target in targets):
+        # A subagent that is asked for its answer uses one rule, and the one that asks it the next.
+        return
+    asked = {tool.name for subagent in script.subagents for tool in tools_of_runs(script, subagent)}
+    for number, rule in enumerate(rules[last + 1 :], last + 1):
+        if rule.call not in asked:
+            message = f"the rule is never used, because the rule in line {rules[last].line} always answers"
+            root.error("script-rule", message, "rules", number, hint="Move it above that rule, or remove it.")
 
 
 def _rule(record: YamlRecord, known: _Known) -> Rule:
@@ -137,7 +159,7 @@ def _check_call(record: YamlRecord, subagent: str, call: ToolCall, known: _Known
 
 def _pattern(text: str) -> re.Pattern[str]:
     parts = " ".join(text.casefold().split()).split("*")
-    return re.compile(".*".join(map(re.escape, parts)))
+    return re.compile(_ANYTHING.join(map(re.escape, parts)))
 
 
 def _condition(record: YamlRecord, known: _Known) -> Expression | None:

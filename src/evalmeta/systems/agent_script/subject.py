@@ -72,6 +72,8 @@ class AgentScriptSubject(SubjectSettings):
         from evalmeta.engine.subjects.replay import read_recordings
         from evalmeta.systems.agent_script.conversation import Agent, Conversation
         from evalmeta.systems.agent_script.doubles import Doubles
+        from evalmeta.systems.agent_script.proposed_doubles import example_outputs
+        from evalmeta.systems.agent_script.tools import actions_of
 
         if script.start is None:
             raise SettingsError(f"{label} has no start_agent", actions=["Add a block `start_agent NAME:`."])
@@ -80,7 +82,13 @@ class AgentScriptSubject(SubjectSettings):
         model = self._model(script, recordings, calls, root)
         files = self._row_files(script, root)
         labels = {name: project_label(path, root) for name, path in files.items()}
-        doubles = Doubles(self._doubles(script, files, recordings, calls), labels, self.bundle)
+        actions = actions_of(script)
+        doubles = Doubles(
+            self._doubles(script, files, recordings, calls),
+            labels,
+            self.bundle,
+            examples=lambda name: example_outputs(actions[name]),
+        )
         agent = Agent(*(script, script.start, label, doubles, model.name), restarts=self.turns_begin == "start_agent")
 
         async def close() -> None:

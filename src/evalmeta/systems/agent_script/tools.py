@@ -104,6 +104,11 @@ def callable_tools(script: Script, subagent: Subagent) -> Iterator[Tool]:
     for binding in subagent.bindings:
         with suppress(ScriptFault):
             yield _offer(script, subagent, binding).tool
+    yield from tools_of_runs(script, subagent)
+
+
+def tools_of_runs(script: Script, subagent: Subagent) -> Iterator[Tool]:
+    """Yield what the model must call while a subagent is active, because a `run` leaves inputs to it."""
     for node in nodes_of((script.system_instructions, script.connected_subagents, subagent)):
         if isinstance(node, Run):
             with suppress(ScriptFault):
