@@ -13,7 +13,8 @@ from evalmeta import limits
 from evalmeta.errors import EvalmetaError, FormatError
 from evalmeta.model.problem import Location, Problem, Severity
 from evalmeta.package.files import parse_test_name, read_file, read_text, shown
-from evalmeta.package.folders import files_below, read_forceignore
+from evalmeta.package.folders import files_below
+from evalmeta.package.forceignore import read_forceignore
 from evalmeta.package.planner_files import planner_agent, planner_files, planner_parts
 from evalmeta.xmlio.reader import NAMESPACE, read_xml
 

@@ -58,6 +58,14 @@ def test_a_rule_is_used_once_in_a_turn(tmp_path: Path) -> None:
     assert first.outcome == second.outcome == "ok"
 
 
+def test_a_condition_with_single_quotes_is_one_mistake_that_says_what_to_write(tmp_path: Path) -> None:
+    write_project(tmp_path, rules="rules:\n- {when: \"@variables.ticket == 'A'\", answer: ok}\n")
+    with pytest.raises(FormatError) as raised:
+        converse(tmp_path, "a")
+    [problem] = raised.value.problems
+    assert problem.hint == 'Write strings as "text".'
+
+
 @pytest.mark.parametrize(
     "answer", ["{answer: ok}", "{utterance: '*', answer: ok}", "{utterance: [b, '*'], answer: ok}"]
 )

@@ -1,5 +1,6 @@
 """One check of `evalmeta doctor` in a process of its own, because agents may hang, exit or print.
 
+The process of a check loads only what this check needs, because a project may have many agents.
 `python -m evalmeta.api.doctor.checks` reads a `Task` from stdin and writes a `Finding` to stdout, both as JSON.
 """
 
@@ -19,12 +20,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import orjson
 
 from evalmeta import limits
-from evalmeta.api.agent_doubles import agents_here
-from evalmeta.api.agent_tests import agents_in_folders, read_test
-from evalmeta.api.discovery import find_tests, others_note
-from evalmeta.api.org_targets import default_of, org_of_environment
-from evalmeta.api.quarantines import listed_problems
-from evalmeta.api.stores import check_server, check_unsent
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.interfaces import DescribedSubject, PreparedSubject, Rating, Rubric, Subject
 from evalmeta.engine.raters import bind_rater
@@ -40,14 +35,12 @@ from evalmeta.model.settings import RulesRater
 from evalmeta.org.subjects import bind_settings, bind_subject, trace_port
 from evalmeta.package.project import SETTINGS_FILE, Project, find_project
 from evalmeta.report.text import and_more, count, file_size
-from evalmeta.store.database import open_database
-from evalmeta.store.retention import StoreState, state_of_store
-from evalmeta.store.sqlite import check_integrity
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from evalmeta.model.settings import SubjectSettings
+    from evalmeta.store.retention import StoreState
 
 
 Status = Literal["ok", "warning", "error"]
@@ -139,6 +132,8 @@ def _with_doubles(project: Project, settings: SubjectSettings, message: str) -> 
 
 def _check_agents(project: Project, _: Task) -> Finding:
     """Check the agents in files that no settings bind: they are not asked, and run no code of the project."""
+    from evalmeta.api.agent_doubles import agents_here
+
     agents = agents_here(project).items()
     names: list[str] = []
     faults: dict[str, EvalmetaError] = {}
@@ -245,6 +240,11 @@ def _finding_of_ratings(name: str, adapter: str, right: Rating | None, wrong: Ra
 
 
 def _check_tests(project: Project, task: Task) -> Finding:
+    from evalmeta.api.agent_tests import agents_in_folders, read_test
+    from evalmeta.api.discovery import find_tests, others_note
+    from evalmeta.api.org_targets import default_of, org_of_environment
+    from evalmeta.api.quarantines import listed_problems
+
     try:
         found = find_tests([project.root])
     except NotFound:
@@ -279,6 +279,11 @@ def _check_tests(project: Project, task: Task) -> Finding:
 
 
 def _check_store(project: Project, _: Task) -> Finding:
+    from evalmeta.api.stores import check_server, check_unsent
+    from evalmeta.store.database import open_database
+    from evalmeta.store.retention import state_of_store
+    from evalmeta.store.sqlite import check_integrity
+
     folder = project.state_dir
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:

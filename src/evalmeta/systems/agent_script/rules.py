@@ -176,7 +176,8 @@ def _condition(record: YamlRecord, known: _Known) -> Expression | None:
 def _template(record: YamlRecord, key: str, text: str, known: _Known) -> Template:
     problems: list[SyntaxProblem] = []
     template = parse_template(SourceText(text, [0], [_START]), _START, problems)
-    for problem in problems:
+    # All are at the place of the value, and the first one is the cause of the others.
+    for problem in problems[:1]:
         record.error("script-rule", f"{key!r} cannot be read: {problem.message}", key, hint=problem.hint)
     references = [f"@{space}.{name}" for space, names in known.values.items() for name in names]
     for node in nodes_of(template):
