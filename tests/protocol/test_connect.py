@@ -215,7 +215,16 @@ def test_a_sequence_that_is_not_a_list_leaves_the_actions_unknown(sequence: obje
     assert read_generated({"actionsSequence": sequence, "invokedActions": "[]"}).actions == ()
 
 
-@pytest.mark.parametrize("actions", [None, (), (Action("Find"),), (Action("Find", error="timed out"),)])
+@pytest.mark.parametrize(
+    "actions",
+    [
+        None,
+        (),
+        (Action("Find"),),
+        (Action("Find", error="timed out"),),
+        (Action("Find", output={"id": 1}, review="actions/Find.yaml:3"),),
+    ],
+)
 @pytest.mark.parametrize("topic", [None, "", "Orders"])
 def test_unknown_actions_and_topics_are_not_empty_ones(actions: tuple[Action, ...] | None, topic: str | None) -> None:
     generated = GeneratedData("Sent.", topic, actions)

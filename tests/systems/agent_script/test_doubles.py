@@ -161,7 +161,13 @@ def test_the_last_recorded_call_with_the_same_inputs_answers_and_others_are_unkn
         Action("find", {"a": 1, "b": 2}, {"cost": 1}),
         Action("find", {"b": 2, "a": 1}, {"cost": 2}),
         Action("find", {"a": 3}, "locked", error="the archive is locked"),
+        Action("find", {"a": 5}, {"cost": 1}, review="actions/find.yaml:3"),
     ]
     double = RecordedDouble(calls)
-    outcomes = [asyncio.run(double.run(inputs)) for inputs in ({"a": 1, "b": 2}, {"a": 3}, {"a": 4})]
-    assert outcomes == [Outcome({"cost": 2}), Outcome({}, "the archive is locked"), None]
+    outcomes = [asyncio.run(double.run(inputs)) for inputs in ({"a": 1, "b": 2}, {"a": 3}, {"a": 4}, {"a": 5})]
+    assert outcomes == [
+        Outcome({"cost": 2}),
+        Outcome({}, "the archive is locked"),
+        None,
+        Outcome({"cost": 1}, review="actions/find.yaml:3"),
+    ]
