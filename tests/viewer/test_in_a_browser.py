@@ -48,6 +48,7 @@ PAGES: Final = (
     f"/view/runs/{LATER}/cases/2",
     f"/view/runs/{LATER}/cases/2/accept?iteration=1&result=topic_sequence_match",
     f"/view/compare?after={LATER}",
+    f"/view/compare/cases?after={LATER}",
     "/view/review",
     "/view/trends",
     "/view/grid",
