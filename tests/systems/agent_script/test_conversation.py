@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from evalmeta import limits
-from evalmeta.errors import SubjectError
+from evalmeta.errors import SubjectBusy, SubjectError
+from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.steps import StepKind, step_tree
+from evalmeta.systems.agent_script.subject import AgentScriptSubject
 from systems.agent_script.projects import SHOP, converse, write_project
 
 if TYPE_CHECKING:
@@ -291,3 +294,36 @@ def test_a_model_that_never_answers_ends_in_an_error(tmp_path: Path) -> None:
     (tmp_path / "chooser.py").write_text('def choose(request):\n    return {"call": "nothing"}\n')
     with pytest.raises(SubjectError, match=f"within {limits.MAX_TURN_STEPS} steps"):
         converse(tmp_path, "a", target="chooser:choose")
+
+
+BUSY_ONCE = """\
+from evalmeta.errors import SubjectBusy
+
+busy = [SubjectBusy("too many requests")]
+
+
+def choose(request):
+    if request["subagent"] == "reception":
+        return {"call": "to_repairs"}
+    if busy:
+        raise busy.pop()
+    return " ".join(message["role"] for message in request["messages"])
+"""
+
+
+def test_a_turn_that_is_asked_again_because_the_model_was_busy_happens_once(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    (tmp_path / "busy_once.py").write_text(BUSY_ONCE)
+    settings = {"adapter": "agent_script", "bundle": "Bike_Shop", "target": "busy_once:choose"}
+    subject = AgentScriptSubject.model_validate(settings).bind(root=tmp_path)
+
+    async def asked_twice() -> GeneratedData:
+        session = await subject.open(Case(1, (Turn("repair", ()),)))
+        with pytest.raises(SubjectBusy):
+            await session.ask("repair")
+        return await session.ask("repair")
+
+    answer = asyncio.run(asked_twice())
+
+    assert answer.outcome == "user assistant tool"
+    assert (answer.state or {})["visits"] == 1

@@ -17,7 +17,8 @@ from evalmeta.agent_script.evaluation import ScriptFault
 from evalmeta.agent_script.nodes import SUBAGENT_KINDS, Reference
 from evalmeta.engine.answers import chat_messages
 from evalmeta.engine.interfaces import NothingToClose
-from evalmeta.errors import SubjectError
+from evalmeta.errors import SubjectBusy, SubjectError
+from evalmeta.model.agent_parts import HUMAN
 from evalmeta.model.generated_data import GeneratedData
 from evalmeta.model.steps import tree_json
 from evalmeta.systems.agent_script.models import Request
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from evalmeta.systems.agent_script.models import Chooser, Decision, Tool, ToolCall
     from evalmeta.systems.agent_script.tools import Offer
 
-HUMAN: Final = "human"
-"""Who has the conversation after an escalation, among the handoffs of an answer."""
 _HANDED_OFF: Final = "The conversation was handed off to a person."
 
 
@@ -90,15 +89,25 @@ class Conversation(NothingToClose):
         self._is_handed_off = False
 
     async def ask(self, utterance: str) -> GeneratedData:
-        """Carry out a turn; raise SubjectError if the script, its model or a double does not say how to continue."""
+        """Carry out a turn; raise SubjectError if the script, its model or a double does not say how to continue.
+
+        If the model is busy, the turn has not taken place, and can be asked again.
+        """
         if self._is_handed_off:
             raise SubjectError("the conversation was handed off to a person, so the agent does not answer any more")
+        before = dict(self._state.values), len(self._messages), self._active
         self._turns += 1
         turn = Turn(self._turns, utterance)
         self._procedures.turn, self._state.user_input = turn, utterance
         self._messages.append({"role": "user", "content": utterance})
-        with self._script_lines():
-            answer, topic = await self._process(self._active or self._agent.start)
+        try:
+            with self._script_lines():
+                answer, topic = await self._process(self._active or self._agent.start)
+        except SubjectBusy:
+            self._turns -= 1
+            self._state.values, count, self._active = before
+            del self._messages[count:]
+            raise
         self._messages.append({"role": "assistant", "content": answer})
         return GeneratedData(
             answer,
