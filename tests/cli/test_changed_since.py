@@ -130,7 +130,10 @@ def test_what_code_decides_is_never_left_out(desk: Path, evalmeta: Evalmeta, lin
     git(desk, "commit", "--quiet", "--message", "two")
     done = evalmeta("run", "--changed-since", "main")
     assert ran(done) == ["A"]
-    assert "Run, because what the agent or a check depends on is not known: specs/A.yaml." in done.err
+    assert (
+        "Run although unchanged, because evalmeta does not know what the agent or a check depends on: specs/A.yaml."
+        in done.err
+    )
 
 
 def test_an_agent_whose_files_are_not_known_is_always_asked(desk: Path, evalmeta: Evalmeta) -> None:

@@ -83,7 +83,7 @@ def choose_changed(
     notes = [*_left_out(pairs, since)]
     if unknown:
         named = and_more([test.name for test in unknown], _SHOWN)
-        notes.append(f"Run, because what the agent or a check depends on is not known: {named}.")
+        notes.append(f"Not left out, because evalmeta does not know what their agents or checks depend on: {named}.")
     return ChangedTests(tuple(test for test, _ in chosen), cases if is_partial else (), tuple(notes))
 
 

@@ -23,7 +23,7 @@ _AGENT: Final = re.compile(r"^(root_agent\b|app\s*=\s*App\(|(async )?def get_age
 
 
 class AdkSubject(SubjectSettings):
-    """An agent of google-adk, which its Runner asks: `target` is its module or package in the project's folder.
+    """An agent of google-adk, asked through its Runner: `target` is its module or package in the project's folder.
 
     The module, or the module `agent` of the package, has `root_agent`, `get_agent_async` or `app`. `agent_name` names
     an agent below it. Variables of the nearest `.env` of its folder that are not set are set, as by `adk eval`.

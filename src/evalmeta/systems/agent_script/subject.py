@@ -34,13 +34,13 @@ _NAME: Final = r"^[A-Za-z]\w*$"
 
 
 class AgentScriptSubject(SubjectSettings):
-    """An agent in Agent Script, carried out without an org: `bundle` is its name, as in `aiAuthoringBundles/NAME`.
+    """An agent in Agent Script, executed without an org: `bundle` is its name, as in `aiAuthoringBundles/NAME`.
 
-    Its reasoning is asked of a model: of `model`, at the endpoint `url` for chat completions with the key in
-    `api_key_env`, `headers` and what `extra` adds to requests; of the function `target`; of the file `rules`, by
-    default `rules/NAME.yaml`; or of the run in `recording`. Actions are answered by files in the folder `actions`, by
-    functions of the module `functions`, or by the calls in `recording`. Each turn begins at the subagent that answered
-    last, or with `turns_begin = "start_agent"` at that.
+    Its steps are chosen by one of these: the language model `model`, at the endpoint `url` for chat completions, with
+    the key in `api_key_env`, `headers` and what `extra` adds to requests; the function `target`; the file `rules`, by
+    default `rules/NAME.yaml`; the run in `recording`. Files in the folder `actions`, functions of the module
+    `functions`, or the calls in `recording` answer its actions. Each turn begins at the subagent that answered last;
+    with `turns_begin = "start_agent"`, it begins at `start_agent`.
     """
 
     agent = "an agent in Agent Script, whose bundle is in the project"
