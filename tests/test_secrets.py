@@ -416,6 +416,12 @@ def test_an_exception_inside_a_handler_shows_a_fault_and_nothing_else(route: Rou
             return await http.request(method, path, content=write_call(node("x"), session=TOKEN, client="c"))
 
     reply = asyncio.run(ask())
+    if path.startswith("/einstein/ai-agent/"):
+        # The preview API has errors of its own form.
+        told = reply.json()
+        assert (reply.status_code, told.pop("status"), told.pop("message")) == (500, 500, words)
+        assert told.keys() <= {"path", "requestId", "error", "timestamp", "expected"}
+        return
     assert (reply.status_code, reply.content) == (500, fault if "Soap" in path else error)
 
 
