@@ -278,3 +278,12 @@ def test_doctor_compares_bundles_with_those_of_an_org(
         different = evalmeta("doctor").out
     assert "1 definition, deployed and the same as in the project" in same
     assert "of 1 definition, the org has another version of Desk" in different
+
+
+@pytest.mark.usefixtures("project")
+def test_a_folder_in_which_nothing_is_checked_says_what_forceignore_hides(evalmeta: Program) -> None:
+    Path(".forceignore").write_text("# Later\n**/Desk/**\n")
+    hidden = evalmeta("validate", str(DESK.parent))
+    assert f"{DESK}/Desk.agent is ignored by '**/Desk/**' (.forceignore:2)." in hidden.err, hidden
+    Path("empty").mkdir()
+    assert "forceignore" not in evalmeta("validate", "empty").err

@@ -45,6 +45,18 @@ def files_below(folder: Path) -> Iterator[Path]:
         yield from (below / text for text in visible if not ignore.ignores(f"{where}{os.sep}{text}"))
 
 
+def ignored_below(folder: Path) -> str:
+    """Return the first component below a folder that `.forceignore` ignores, and by which line; empty without one."""
+    root = os.path.realpath(folder)
+    ignore = _ignore_of(folder)
+    for where, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not (name.startswith(".") or name in _SKIPPED))
+        for name in sorted(name for name in files if name.endswith(BUNDLE_FILES) or parse_file_name(name)):
+            if line := ignore.find_line(f"{where}{os.sep}{name}"):
+                return f"{shown(folder / where[len(root) :].lstrip(os.sep) / name)} is ignored by {line}."
+    return ""
+
+
 def _is_skipped(ignore: ForceIgnore, where: str, folder: str) -> bool:
     if folder.startswith(".") or folder in _SKIPPED:
         return True

@@ -12,6 +12,7 @@ from evalmeta import api
 from evalmeta.cli.options import PATH, columns_option, selection_options
 from evalmeta.cli.output import json_option, note, print_json, print_problems, print_table, wants_colour
 from evalmeta.errors import EXIT_FAILED, EXIT_PASSED
+from evalmeta.package.folders import ignored_below
 from evalmeta.package.project import find_project
 from evalmeta.report.problems import FORMATS, problem_json, render
 from evalmeta.validation import rules
@@ -85,6 +86,9 @@ def validate(
         print_problems(found.problems, files=found.files)
     else:
         click.echo(render(result_format, found.problems, files=found.files), nl=False)
+    if not found.files:
+        for text in filter(None, (ignored_below(path) for path in paths if path.is_dir())):
+            note(text)
     if found.others:
         note(api.discovery.others_note(found.others, verbose=verbose))
     return status
