@@ -9,10 +9,11 @@ import pytest
 
 from evalmeta import limits
 from evalmeta.errors import SubjectBusy, SubjectError
+from evalmeta.model.definition import ContextVariable
 from evalmeta.model.evaluation import Case, Turn
 from evalmeta.model.steps import StepKind, step_tree
 from evalmeta.systems.agent_script.subject import AgentScriptSubject
-from systems.agent_script.projects import SHOP, converse, write_project
+from systems.agent_script.projects import DOUBLES, SHOP, converse, write_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -296,6 +297,17 @@ def test_a_model_that_never_answers_ends_in_an_error(tmp_path: Path) -> None:
         converse(tmp_path, "a", target="chooser:choose")
 
 
+BUSY_ACTION = """\
+from evalmeta.errors import SubjectBusy
+
+busy = [SubjectBusy("too many requests")]
+
+
+def find_ticket(number, detail):
+    if busy:
+        raise busy.pop()
+    return {"state": "ready", "cost": 120}
+"""
 BUSY_ONCE = """\
 from evalmeta.errors import SubjectBusy
 
@@ -311,19 +323,33 @@ def choose(request):
 """
 
 
+def asked_again(folder: Path, utterance: str, **settings: object) -> GeneratedData:
+    """Return the second answer of a session whose first request found something busy."""
+    values = {"adapter": "agent_script", "bundle": "Bike_Shop", **settings}
+    subject = AgentScriptSubject.model_validate(values).bind(root=folder)
+    case = Case(1, (Turn(utterance, ()),), context_variables=(ContextVariable("CustomerId", "C1"),))
+
+    async def asked_twice() -> GeneratedData:
+        session = await subject.open(case)
+        with pytest.raises(SubjectBusy):
+            await session.ask(utterance)
+        return await session.ask(utterance)
+
+    return asyncio.run(asked_twice())
+
+
 def test_a_turn_that_is_asked_again_because_the_model_was_busy_happens_once(tmp_path: Path) -> None:
     write_project(tmp_path)
     (tmp_path / "busy_once.py").write_text(BUSY_ONCE)
-    settings = {"adapter": "agent_script", "bundle": "Bike_Shop", "target": "busy_once:choose"}
-    subject = AgentScriptSubject.model_validate(settings).bind(root=tmp_path)
-
-    async def asked_twice() -> GeneratedData:
-        session = await subject.open(Case(1, (Turn("repair", ()),)))
-        with pytest.raises(SubjectBusy):
-            await session.ask("repair")
-        return await session.ask("repair")
-
-    answer = asyncio.run(asked_twice())
-
+    answer = asked_again(tmp_path, "repair", target="busy_once:choose")
     assert answer.outcome == "user assistant tool"
     assert (answer.state or {})["visits"] == 1
+
+
+def test_a_turn_that_is_asked_again_begins_with_the_first_rule(tmp_path: Path) -> None:
+    doubles = {name: rows for name, rows in DOUBLES.items() if name != "find_ticket"}
+    write_project(tmp_path, rules=REPAIR, doubles=doubles)
+    (tmp_path / "busy_action.py").write_text(BUSY_ACTION)
+    answer = asked_again(tmp_path, "My repair 7", functions="busy_action")
+    assert (answer.outcome, answer.topic) == ("It costs 120, True.", "repairs")
+    assert names(answer) == ["check_customer", "find_ticket", "notify"]

@@ -170,8 +170,9 @@ class Conversation(NothingToClose):
     ) -> Decision:
         turn = self._procedures.turn
         turn.count_step()
+        turn.choices += 1
         request = Request(
-            *(turn.number, turn.utterance, subagent.name, "\n".join(texts), tuple(self._messages), tuple(tools)),
+            *(turn.number, turn.choices == 1, turn.utterance, subagent.name, "\n".join(texts), tuple(self._messages), tuple(tools)),
             must_call=must_call,
             variables=dict(self._state.values),
             outputs=turn.outputs,

@@ -58,6 +58,7 @@ class Request:
 
     Attributes:
         turn: the number of the turn, from 1.
+        is_first: whether this is the first choice of the turn; it is again if a turn is asked again.
         subagent: the name of the active subagent.
         instructions: the instructions of the script as they are now.
         messages: the conversation as messages of chat completions, with the calls of this turn and their results.
@@ -68,6 +69,7 @@ class Request:
     """
 
     turn: int
+    is_first: bool
     utterance: str
     subagent: str
     instructions: str

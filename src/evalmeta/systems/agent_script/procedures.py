@@ -44,6 +44,7 @@ class Turn:
     handoffs: list[str] = field(default_factory=list)
     outputs: JsonObject = field(default_factory=dict)
     steps: int = 0
+    choices: int = 0
 
     def count_step(self) -> None:
         """Count a choice of the model, a call or a transition; raise SubjectError if the turn has too many."""

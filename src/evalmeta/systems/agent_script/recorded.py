@@ -50,12 +50,14 @@ class _RecordedChooser:
         self._label = label
         self._number = number
         self._turn = 0
+        self._decided: tuple[Decision, ...] = ()
         self._left: deque[Decision] = deque()
 
     async def choose(self, request: Request) -> Decision:
         if request.turn != self._turn:
-            self._turn = request.turn
-            self._left = deque(self._decisions(request.utterance))
+            self._turn, self._decided = request.turn, tuple(self._decisions(request.utterance))
+        if request.is_first:
+            self._left = deque(self._decided)
         if not self._left:
             raise SubjectError(
                 f"{self._label} has no further choice for {request.utterance[:100]!r}, in {request.subagent}",

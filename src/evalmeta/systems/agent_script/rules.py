@@ -209,12 +209,11 @@ class _RuleChooser:
     def __init__(self, rules: tuple[Rule, ...], label: str) -> None:
         self._rules = rules
         self._label = label
-        self._turn = 0
         self._used: set[int] = set()
 
     async def choose(self, request: Request) -> Decision:
-        if request.turn != self._turn:
-            self._turn, self._used = request.turn, set()
+        if request.is_first:
+            self._used.clear()
         offered = {tool.name for tool in request.tools}
         hidden: list[Rule] = []
         for number, rule in enumerate(self._rules):
