@@ -112,9 +112,24 @@ def test_the_runs_and_the_cases_of_a_command_are_sorted_apart(browser: Browser) 
     assert tests_of("runs_sort=test")[:2] == ["more.yaml", "orders.yaml"]
     assert tests_of("runs_sort=-test")[:2] == ["orders.yaml", "more.yaml"]
     both = unescape(browser.page(f"/view/suites/{suite}?runs_sort=-test&sort=utterance&verdict=pass"))
-    assert f'href="/view/suites/{suite}?verdict=pass&runs_sort=-pass-rate&sort=utterance">Pass rate</a>' in both
+    assert f'href="/view/suites/{suite}?verdict=pass&sort=utterance&runs_sort=-pass-rate">Pass rate</a>' in both
     assert f'href="/view/suites/{suite}?verdict=pass&runs_sort=-test&sort=-case">Case</a>' in both
     assert '<input type="hidden" name="runs_sort" value="-test">' in both
+
+
+@pytest.mark.usefixtures("two")
+def test_the_usual_table_of_runs_comes_back_and_the_cases_keep_theirs(browser: Browser) -> None:
+    [suite] = set(re.findall(r"/view/suites/(\w+)", browser.page(f"/view/runs?text={OTHER}")))
+    path = f"/view/suites/{suite}"
+    html = unescape(browser.page(f"{path}?runs_sort=-test&runs_columns=test&runs_columns=p95&sort=utterance"))
+
+    of_runs, of_cases, *_ = re.findall(r'<div class="tools">(.*?)</form>', html, re.DOTALL)
+    assert f'href="{path}?sort=utterance">Reset</a>' in of_runs
+    assert re.findall(r'name="(\w+_sort)"', of_runs) == ["runs_sort"]
+    assert f'href="{path}?runs_sort=-test&runs_columns=test.p95">Reset</a>' in of_cases
+    assert f'href="{path}?runs_sort=-test&runs_columns=test.p95&sort=-case">Case</a>' in html
+    following = unescape(browser.page(f"{path}?runs_sort=-test&runs_columns=test.p95&sort=-case"))
+    assert re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?(\w+)', following)[:2] == ["Test", "p95"]
 
 
 def test_the_values_of_a_trend_are_sorted(browser: Browser, run: Callable[..., int]) -> None:
@@ -169,6 +184,26 @@ def test_the_table_of_compared_cases_keeps_the_filters_and_has_pages(
     assert (cells(first, "Case"), cells(second, "Case")) == (["2"], ["1"])
     assert "text=order" in following
     assert f"/view/runs/{OTHER}/cases/2" in first
+
+
+@pytest.mark.usefixtures("compared")
+@pytest.mark.parametrize(("order", "numbers"), [("score", ["2", "1"]), ("number", ["1", "2"])])
+def test_pages_of_compared_cases_go_on_in_the_order_of_the_comparison(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, order: str, numbers: list[str]
+) -> None:
+    monkeypatch.setattr(limits, "VIEW_ROWS", 1)
+    # From here, case 2 broke and case 1 was fixed, so case 2 is the worst.
+    compare = browser.page(f"/view/compare?after={RUN}&before={OTHER}&sort={order}")
+    [address] = {unescape(found) for found in re.findall(r'href="(/view/compare/cases[^"]+)"', compare)}
+
+    first = browser.page(address)
+    [following] = [unescape(found) for found in re.findall(r'rel="next" href="([^"]+)"', first)]
+
+    assert f"sort={order}" in following
+    assert [*cells(first, "Case"), *cells(browser.page(following), "Case")] == numbers
+    assert re.findall(r'name="sort"', first) == ['name="sort"']
+    assert f'<option value="{order}" selected>' in first
+    assert re.search(rf'href="/view/compare\?[^"]*sort={order}">Compare</a>', first)
 
 
 @pytest.mark.usefixtures("two")

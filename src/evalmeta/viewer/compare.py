@@ -82,7 +82,7 @@ def compared_page(source: Source, query: Query) -> Page:
     values = {
         "cases": cases,
         "back": "compare",
-        "here": layout.given,
+        "here": {**layout.given, **({"sort": layout.sort} if layout.sort in layout.orders else {})},
         "is_first": not text_of(query, "after_case"),
         "before": compared.known_before,
         "after": after,

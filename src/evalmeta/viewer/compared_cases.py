@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evalmeta.api.runs.result_pairs import ResultPair, result_pairs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _FILTERS: Final = ("text", "expectation", "fault", "tag")
 # How cases are sorted, by the word in the address.
 ORDERS: Final = {"": "worst first", "score": "by difference of scores", "number": "by number"}
+_CHOSEN_ORDERS: Final = {word: title for word, title in ORDERS.items() if word}
 
 
 class ComparedCase(NamedTuple):
@@ -92,7 +94,10 @@ def compared_layout(query: Query) -> Layout:
     """Return how an address shows the cases of a comparison as a table."""
     names = ("before", "after", "org", "before_org", "standing", *_FILTERS)
     given = {name: value for name in names if (value := text_of(query, name))}
-    return layout_of(query, "compared", given, COMPARED_COLUMNS, sheet="compare.csv", sortable=_SORTABLE)
+    layout = layout_of(query, "compared", given, COMPARED_COLUMNS, sheet="compare.csv", sortable=_SORTABLE)
+    order = text_of(query, "sort")
+    # The page of the comparison has these orders too; the next page of the table goes on in them.
+    return replace(layout, orders=_CHOSEN_ORDERS, sort=order if order in _CHOSEN_ORDERS else layout.sort)
 
 
 def cases_of_comparison(

@@ -147,8 +147,8 @@ def _suite(source: Source, query: Query) -> Shown:
     others = len(listed) - len(runs)
     again = f", and {others:,} that asked suspect cases again" if others else ""
     command = shlex.join(["evalmeta", "test", "results", *(word for run in runs for word in ("--job-id", run.id))])
-    # The table of cases and its filters keep the order of the runs.
-    order = {f"{_RUNS}sort": word} if (word := text_of(query, f"{_RUNS}sort")) else {}
+    # The table of cases and its filters keep the order and the columns of the table of runs.
+    order = second_layout(query, "suite", {}, SUITE_COLUMNS, prefix=_RUNS).chosen
     title = f"{count(len(runs), 'run')} of one command{again}"
     return Shown(runs, title, "suite", {"suite": query["suite"], **order}, command)
 
@@ -227,7 +227,8 @@ def _page(source: Source, query: Query, shown: Shown) -> Page:
     rows = [RunRow(run, digest_of(source, run)) for run in runs]
     cases = _cases(source, query, shown, limits.VIEW_ROWS)
     layout, can_order = layout_in(query, shown.page, {}), can_be_ordered(chosen)
-    of_runs = second_layout(query, shown.page, {**given, **address, **layout.chosen}, SUITE_COLUMNS, prefix=_RUNS)
+    about = {name: value for name, value in address.items() if not name.startswith(_RUNS)}
+    of_runs = second_layout(query, shown.page, {**given, **about, **layout.chosen}, SUITE_COLUMNS, prefix=_RUNS)
     needs_tags = bool(wanted.tag) or layout.group == "tag"
     groups = groups_of(order_of(source, chosen, layout), wanted, layout.group) if layout.group and can_order else []
     values = {

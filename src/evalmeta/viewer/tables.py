@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from evalmeta.protocol.json_fields import to_timestamp
@@ -96,6 +96,7 @@ class Layout:
         groups: by what rows can be grouped, with titles.
         sheet: the page that has all rows as CSV; empty if there is none.
         prefix: what the names of the parameters begin with, if the page has another table too.
+        orders: the orders that are not those of a column, by their words in addresses, with titles.
     """
 
     page: str
@@ -108,6 +109,7 @@ class Layout:
     groups: Mapping[str, str]
     sheet: str
     prefix: str = ""
+    orders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> dict[str, str]:
