@@ -10,6 +10,7 @@ import pytest
 
 from bundles import BROKEN, METADATA, SCRIPT, bundle_parts, write_bundle
 from evalmeta.api.servers import make_token
+from evalmeta.errors import EXIT_USAGE
 from evalmeta.package.archive import read_zip
 from evalmeta.package.project import find_project
 from org.servers import served
@@ -287,3 +288,12 @@ def test_a_folder_in_which_nothing_is_checked_says_what_forceignore_hides(evalme
     assert f"{DESK}/Desk.agent is ignored by '**/Desk/**' (.forceignore:2)." in hidden.err, hidden
     Path("empty").mkdir()
     assert "forceignore" not in evalmeta("validate", "empty").err
+
+
+@pytest.mark.usefixtures("project")
+def test_a_named_file_of_a_hidden_bundle_says_which_line_hides_it(evalmeta: Program) -> None:
+    Path(".forceignore").write_text("# Later\n**/Desk/**\n")
+    hidden = evalmeta("validate", str(DESK / "Desk.agent"))
+    assert hidden.code == EXIT_USAGE
+    assert f"{DESK}/Desk.agent is ignored by '**/Desk/**' (.forceignore:2)." in hidden.err, hidden
+    assert "cannot be read" not in hidden.err

@@ -15,7 +15,7 @@ from evalmeta.model.registry import DESTRUCTIVE_FILES, NEWEST_API_VERSION, WILDC
 from evalmeta.package.agent_files import SCRIPT_SUFFIX, agents_of
 from evalmeta.package.components import content_of
 from evalmeta.package.files import bytes_of, parse_file_name, shown
-from evalmeta.package.folders import name_problems, open_bundle
+from evalmeta.package.folders import ignored_below, name_problems, open_bundle
 from evalmeta.package.project import Project, find_project, version_in_force
 from evalmeta.package.replacements import NO_REPLACEMENTS, Replacements
 from evalmeta.validation.rules import RulePolicy, rule_policy
@@ -157,6 +157,10 @@ def _check_file(path: Path, settings_in: Callable[[Path], _FolderSettings], colu
     if component := _component_at(path):
         settings = settings_in(path.parent)
         return _check_component(component, settings)._replace(definition=None)
+    if path.is_dir():
+        raise NotFound(
+            f"no file of the bundle {shown(path)} is checked: {ignored_below(path) or 'none is in the project.'}"
+        )
     if path.suffix == ".xml":
         return CheckedFile(tuple(_check_manifest(path)))
     policy = settings_in(path.parent).policy
