@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from api.runs.test_origins import git
+from evalmeta import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -299,3 +300,79 @@ def test_other_files_that_decide_about_a_test_let_it_run(desk: Path, evalmeta: E
     git(desk, "commit", "--quiet", "--message", "two")
     (desk / "specs" / file).write_text('{"type": ["string"]}')
     assert "A" in ran(evalmeta("run", "--changed-since", "HEAD"))
+
+
+@pytest.mark.parametrize("after", ['{"expected": "a", "actual": "b", "right": false}\n', None])
+def test_the_examples_of_a_rater_that_change_let_all_tests_run(
+    desk: Path, evalmeta: Evalmeta, after: str | None
+) -> None:
+    examples = desk / "labels/examples.jsonl"
+    examples.parent.mkdir()
+    examples.write_text('{"expected": "a", "actual": "a", "right": true}\n')
+    (desk / "evalmeta.toml").write_text(
+        '[raters.judge]\nadapter = "llm"\nmodel = "m"\nexamples = "labels/examples.jsonl"\n'
+    )
+    (desk / "specs/A.yaml").write_text("subject: A\ntestCases:\n- {input: Hi, expectedOutcome: It is done}\n")
+    git(desk, "add", "--all")
+    git(desk, "commit", "--quiet", "--message", "two")
+    arguments = ("run", "--changed-since", "HEAD", "--rater", "judge", "--dry-run")
+    assert ran(evalmeta(*arguments)) == []
+    examples.write_text(after) if after else examples.unlink()
+    assert ran(evalmeta(*arguments)) == ["A", "B"]
+
+
+@pytest.fixture
+def tagged(desk: Path) -> Path:
+    """Gives a repository whose test A has a tag and a named case, and has not changed since its last commit."""
+    case = "- {name: greets, input: Hi, contains: Done, tags: [smoke]}\n"
+    (desk / "specs/A.yaml").write_text(f"subject: A\ntestCases:\n{case}")
+    git(desk, "commit", "--quiet", "--all", "--message", "two")
+    return desk
+
+
+@pytest.mark.parametrize("is_other_changed", [True, False])
+@pytest.mark.parametrize(
+    "options", [("--tag", "smoke"), ("--case", "A:1"), ("--case", "A:greets"), ("--case", "greets")]
+)
+def test_chosen_cases_of_a_test_that_is_left_out_are_no_mistake(
+    tagged: Path, evalmeta: Evalmeta, options: tuple[str, str], *, is_other_changed: bool
+) -> None:
+    if is_other_changed:
+        (tagged / "specs/B.yaml").write_text(SPEC.format("B") + "# more\n")
+    why = "no case is left" if is_other_changed else "nothing that the tests depend on changed since HEAD"
+    for more in ((), ("--dry-run",)):
+        done = evalmeta("run", "--changed-since", "HEAD", *options, *more)
+        assert (done.code, ran(done)) == (0, []), done.err
+        assert f"Nothing was run: {why}." in done.err
+    (tagged / "actions/A").mkdir()
+    (tagged / "actions/A/Find.yaml").write_text("- outputs: {}\n")
+    assert ran(evalmeta("run", "--changed-since", "HEAD", *options)) == ["A"]
+
+
+@pytest.mark.parametrize("is_other_changed", [True, False])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--tag", "smokes"), "there is no tag 'smokes'"),
+        (("--case", "A:9"), "no test case matches the selection"),
+        (("--case", "A:greetings"), "no case of A has the label 'greetings'"),
+        (("--tag", "smoke", "--case", "B:1"), "no test case matches the selection"),
+    ],
+)
+def test_a_choice_that_no_test_matches_stays_a_mistake(
+    tagged: Path, evalmeta: Evalmeta, options: tuple[str, ...], message: str, *, is_other_changed: bool
+) -> None:
+    if is_other_changed:
+        (tagged / "specs/B.yaml").write_text(SPEC.format("B") + "# more\n")
+    refused = evalmeta("run", "--changed-since", "HEAD", *options)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+def test_a_script_that_is_too_large_to_be_carried_out_is_not_left_out(desk: Path, evalmeta: Evalmeta) -> None:
+    # As comments alone, these would change nothing.
+    comments = f"# {'é' * 100}\n" * (limits.MAX_SCRIPT_BYTES // 200)
+    assert len(comments) < limits.MAX_SCRIPT_BYTES < len(comments.encode())
+    (desk / "app/aiAuthoringBundles/A/A.agent").write_text(SCRIPT + comments, encoding="utf-8")
+    refused = evalmeta("run", "--changed-since", "HEAD")
+    assert refused.code not in {0, 100}
+    assert f"larger than {limits.MAX_SCRIPT_BYTES:,} bytes" in refused.err

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 SCRIPT_SUFFIX: Final = ".agent"
+RULES: Final = "rules"
+"""The folder with the rules that choose the steps of agents in Agent Script instead of a model, `rules/AGENT.yaml`."""
 _AGENT: Final = re.compile(r"(\w+)\.(?:bot|bot-meta\.xml|agent)")
 _VERSION: Final = re.compile(r"\w+\.botVersion(?:-meta\.xml)?")
 _DECLARATIONS: Final = ("contextVariables", "conversationVariables")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,6 +53,25 @@ def test_a_file_that_is_too_large_or_unknown_has_no_content(files: CommitFiles, 
     assert not files.has_changed(folder / "large.txt")
     assert files.content(folder / "missing.txt") is None
     assert files.content(tmp_path.parent / "elsewhere.txt") is None
+
+
+def test_a_large_file_is_compared_in_pieces(files: CommitFiles, tmp_path: Path) -> None:
+    path, size = tmp_path.resolve() / "folder/lines.txt", 8_000_000
+    path.write_bytes(bytes(size))
+    tracemalloc.start()
+    try:
+        assert files.has_changed(path)
+        assert tracemalloc.get_traced_memory()[1] < size / 2
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has named pipes")
+def test_a_pipe_in_place_of_a_file_is_a_change_and_is_not_waited_for(files: CommitFiles, tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "folder/lines.txt"
+    path.unlink()
+    os.mkfifo(path)
+    assert files.has_changed(path)
 
 
 def test_lost_files_are_those_of_the_commit_that_are_gone(files: CommitFiles, tmp_path: Path) -> None:

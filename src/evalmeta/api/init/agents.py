@@ -19,6 +19,7 @@ from evalmeta.engine.subjects.python import PythonSubject
 from evalmeta.errors import UsageError
 from evalmeta.model.entry_points import is_target, likely_target
 from evalmeta.model.settings import Settings
+from evalmeta.package.agent_files import RULES
 from evalmeta.package.files import shown
 from evalmeta.package.folders import files_below
 
@@ -44,7 +45,6 @@ _DOUBLE: Final = """
 def {name}(utterance, *, history, context):
     raise NotImplementedError("{name} is not connected: call it in agent_doubles.py")
 """
-_RULES: Final = "rules"
 _FIRST_RULES: Final = """\
 # What a language model would choose, for tests that always go the same way (docs/agent-script.md).
 # Add rules before the last one: which entry of reasoning.actions is called, and in which subagent.
@@ -137,7 +137,7 @@ def real_agents(names: Sequence[str], scripts: Collection[str]) -> NewAgent:
     settings |= {name: _table(adapter="agent_script", bundle=name) for name in names if name in scripts}
     first, *others = names
     tables = [settings[first], *(f"[subjects.{name}]\n{settings[name]}" for name in others)]
-    written = tuple((f"{_RULES}/{name}.yaml", _FIRST_RULES) for name in names if name in scripts)
+    written = tuple((f"{RULES}/{name}.yaml", _FIRST_RULES) for name in names if name in scripts)
     notes = []
     if written:
         files = ", ".join(path for path, _ in written)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta import limits
 from evalmeta.api.runs.affected_cases import AgentChange, script_change
 from evalmeta.engine.event_loop import run_to_end
 from evalmeta.engine.subjects import bind
-from evalmeta.errors import EvalmetaError
-from evalmeta.package.agent_files import SCRIPT_SUFFIX
+from evalmeta.errors import EvalmetaError, ProjectError
+from evalmeta.package.agent_files import RULES, SCRIPT_SUFFIX
+from evalmeta.package.files import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from evalmeta.api.runs.commit_files import CommitFiles
     from evalmeta.model.settings import SubjectSettings
 
-_RULES: Final = "rules"
 _DOUBLE_SUFFIX: Final = ".yaml"
 
 
@@ -27,7 +28,7 @@ def agent_change(settings: SubjectSettings, root: Path, commit: CommitFiles) -> 
     now: its cases would end in errors.
     """
     scripts, doubles, others = _files(settings, root)
-    rules_lost = commit.lost_files((root / _RULES).resolve())
+    rules_lost = commit.lost_files((root / RULES).resolve())
     if rules_lost is None or rules_lost or any(map(commit.has_changed, others)) or len(scripts) != 1:
         return None
     changed_doubles = {path.stem for path in doubles if commit.has_changed(path)}
@@ -61,9 +62,10 @@ def _double_folders(settings: SubjectSettings, root: Path) -> list[Path]:
 
 
 def _content(path: Path) -> bytes | None:
+    """Return the content of a script; None if it cannot be read, or is too large to be carried out."""
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_file(path, max_bytes=limits.MAX_SCRIPT_BYTES)
+    except ProjectError:
         return None
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from evalmeta.api.runs.comparisons import Comparator
     from evalmeta.api.runs.observer import Observer
+    from evalmeta.api.runs.selection import CaseChoice
     from evalmeta.api.runs.waiting import RunsOutcome
     from evalmeta.formats.document import Document
     from evalmeta.model.evaluation import CaseList
@@ -70,7 +71,7 @@ def prepared(call: RunCall, observer: Observer) -> Iterator[RunCall | None]:
 
 def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall | None:
     check_matrix(call)
-    files = _read_files(call, found, observer)
+    every = files = _read_files(call, found, observer)
     affected: tuple[CaseList, ...] = ()
     if since := call.selection.changed_since:
         files, affected = _changed(call, files, since, observer)
@@ -82,7 +83,7 @@ def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall |
     _note_unjudged(files, call, observer)
     if call.project.settings.quarantine:
         observer.warn_of(listed_problems(call.project))
-    choice = call.selection.choose(call.project, call.names, files, observer)
+    choice = call.selection.choose(call.project, call.names, every, observer)
     if choice is None:
         observer.note("Nothing was run.")
         return None
@@ -92,12 +93,18 @@ def _prepared(call: RunCall, found: FoundTests, observer: Observer) -> RunCall |
 def _changed(
     call: RunCall, files: tuple[FileTest, ...], since: str, observer: Observer
 ) -> tuple[tuple[FileTest, ...], tuple[CaseList, ...]]:
-    """Return the tests and the cases that a change since a commit may affect, and say what is left out."""
+    """Return the tests and the cases that a change since a commit may affect, and say what is left out.
+
+    Raise UsageError if no case of any test, left out or not, matches the selection.
+    """
     if not files:
         raise UsageError(
             "--changed-since is for tests in files, which git knows",
             actions=["Name files or folders: evalmeta test run tests --changed-since REF"],
         )
+    selected = _selected(call, files, observer)
+    if selected is None or not selected.has_cases_of(files):
+        raise _no_match(call)
     from evalmeta.api.runs.changed_tests import choose_changed
 
     chosen = choose_changed(call.project, files, since, match=call.options.scoring.action_match)
@@ -203,7 +210,8 @@ def _without(document: Document, given: Mapping[str, object]) -> Document:
 
 def _refuse_no_cases(call: RunCall, observer: Observer) -> None:
     """Say that nothing was run if that may be so; else raise UsageError: the files or the selection are wrong."""
-    if call.selection.may_be_empty and _matches(call, observer):
+    # With --changed-since, cases of tests that are left out may match, as was checked before.
+    if call.selection.changed_since or (call.selection.may_be_empty and _matches(call, observer)):
         shard = call.options.shard
         where = f"no case is in shard {shard[0]}/{shard[1]}" if shard else "no case is left"
         observer.note(f"Nothing was run: {where}.")
@@ -214,17 +222,26 @@ def _refuse_no_cases(call: RunCall, observer: Observer) -> None:
             f"there are no test cases in {named}",
             actions=["Add test cases: utterances, and what you expect of the answers."],
         )
+    raise _no_match(call)
+
+
+def _no_match(call: RunCall) -> UsageError:
     subject = call.agent.subject
     words = [*map(str, call.paths), *(("--agent", subject) if subject else ()), "--dry-run"]
     way_out = Suggestion("See all cases, without --case and --tag", "test", "run", *words)
-    raise UsageError("no test case matches the selection", actions=[way_out])
+    return UsageError("no test case matches the selection", actions=[way_out])
 
 
 def _matches(call: RunCall, observer: Observer) -> bool:
     """Return whether cases match what was selected by itself: not by a shard, and not by failures."""
-    chosen = call.selection._replace(shard=None, failed_from=(), last_failed=False)
-    choice = chosen.choose(call.project, call.names, call.files, observer)
+    choice = _selected(call, call.files, observer)
     if choice is None:
         return False
     whole = replace(call, choice=choice, options=replace(call.options, shard=None))
     return any(run.cases for run in observer.run(make_plan(whole, observer)))
+
+
+def _selected(call: RunCall, files: Sequence[FileTest], observer: Observer) -> CaseChoice | None:
+    """Return the cases that were selected by themselves: not by a shard, and not by failures."""
+    chosen = call.selection._replace(shard=None, failed_from=(), last_failed=False)
+    return chosen.choose(call.project, call.names, files, observer)

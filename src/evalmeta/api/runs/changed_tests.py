@@ -13,6 +13,7 @@ from evalmeta.api.runs.agent_changes import agent_change
 from evalmeta.api.runs.commit_files import CommitFiles
 from evalmeta.api.runs.git_commits import read_commit
 from evalmeta.api.runs.origins import git_folder, revision_of
+from evalmeta.engine.raters.llm import LlmRater
 from evalmeta.formats.files import named_files, settings_beside
 from evalmeta.model.evaluation import CaseList
 from evalmeta.org.subjects import agent_settings
@@ -22,6 +23,7 @@ from evalmeta.report.text import and_more, count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.runs.affected_cases import AgentChange
@@ -120,6 +122,12 @@ def _change_of(project: Project, commit: CommitFiles, subject_name: str) -> Agen
     return agent_change(settings, project.root, commit) if settings else None
 
 
+def _examples(project: Project) -> list[Path]:
+    """Return the files with examples that raters send to their models."""
+    raters = project.settings.raters.values()
+    return [project.root / rater.examples for rater in raters if isinstance(rater, LlmRater) and rater.examples]
+
+
 def _choose(
     project: Project,
     test: FileTest,
@@ -128,7 +136,8 @@ def _choose(
     match: ActionMatch,
 ) -> _Choice:
     beside = settings_beside(test.path, test.reading)
-    own = [test.path, *beside, *named_files(test.path), project.root / SETTINGS_FILE]
+    shared = [project.root / SETTINGS_FILE, *_examples(project)]
+    own = [test.path, *beside, *named_files(test.path), *shared]
     if any(commit.has_changed(path.resolve()) for path in own):
         return _ALL
     if test.subject is not None:

@@ -7,8 +7,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from evalmeta.api.runs.git_commits import read_blob, read_tree
+from evalmeta.errors import NotFound
+from evalmeta.formats.document import chunks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _ALGORITHMS: Final = {40: "sha1", 64: "sha256"}
@@ -28,17 +31,19 @@ class CommitFiles:
             return True
         before = self._object(path)
         try:
-            content = path.read_bytes()
-        except OSError:
+            size = path.stat().st_size
+            # One byte more, so that a file that grows is not taken for its beginning.
+            return before != _object_name(chunks_of(path, size + 1), size, len(self._tree))
+        except (NotFound, OSError):
             return before is not None or path.exists()
-        return before != _object_name(content, len(self._tree))
 
     def content(self, path: Path) -> bytes | None:
         """Return a file as it is in the commit; None if the commit does not have it, or it cannot be read."""
         name = self._object(path) if path.is_relative_to(self._root) else None
         content = read_blob(self._git, name) if name else None
         # The rest of a large file is not read.
-        return content if content is not None and _object_name(content, len(self._tree)) == name else None
+        is_whole = content is not None and _object_name([content], len(content), len(self._tree)) == name
+        return content if is_whole else None
 
     def lost_files(self, folder: Path) -> frozenset[str] | None:
         """Return the names that a folder of the commit has and the folder lacks now; None if that cannot be read."""
@@ -57,6 +62,9 @@ class CommitFiles:
         return known
 
 
-def _object_name(content: bytes, digits: int) -> str:
-    blob = b"blob %d\0" % len(content) + content
-    return hashlib.new(_ALGORITHMS[digits], blob, usedforsecurity=False).hexdigest()
+def _object_name(chunks: Iterable[bytes], size: int, digits: int) -> str:
+    """Return the name that git gives to the content of a file."""
+    digest = hashlib.new(_ALGORITHMS[digits], b"blob %d\0" % size, usedforsecurity=False)
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from evalmeta.api.agent_tests import AgentTest
 from evalmeta.api.org_targets import Target, address_of
 from evalmeta.api.runs.comparisons import find_run, load_runs
 from evalmeta.api.runs.finding import is_elsewhere
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from evalmeta.api.agent_tests import AgentTest, FileTest
+    from evalmeta.api.agent_tests import FileTest
     from evalmeta.api.runs.observer import Observer
     from evalmeta.client.connection import Connection
     from evalmeta.model.run_options import RunOptions
@@ -76,6 +77,14 @@ class CaseChoice:
             )
             chosen = one if chosen is None else chosen if one is None else chosen & one
         return None if chosen is None else tuple(sorted(chosen))
+
+    def has_cases_of(self, files: Iterable[FileTest]) -> bool:
+        """Return whether a case of these tests is selected."""
+        for file in files:
+            numbers = self.numbers(AgentTest(file.type, file.name, file))
+            if any(numbers is None or case.number in numbers for case in file.evaluation.cases):
+                return True
+        return False
 
     def narrowed(self, lists: Sequence[CaseList]) -> CaseChoice:
         """Return a choice with only the cases that are also in one of these lists; no lists change nothing.
