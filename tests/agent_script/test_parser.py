@@ -231,7 +231,7 @@ def test_an_empty_script_is_a_problem() -> None:
         ("a: " + "not " * 5_000 + "b", "nested more than 50 levels deep"),
         ("a: " + "1 + " * 5_000 + "1", "more than 250 operators"),
         ("a: b" + ".c" * 5_000, "more than 250 operators"),
-        ("a: " + "1" * 5_000, "a number has more than 300 digits"),
+        ("a: " + "1" * 5_000, "a whole number is larger than 9,223,372,036,854,775,807"),
         ("on_init: ->\n if a:\n  set b = 1\n" + " else if a:\n  set b = 1\n" * 500, "more than 100 branches"),
     ],
 )

@@ -95,6 +95,18 @@ def test_a_subject_that_does_not_answer_yet_is_asked_by_the_cases(error: Subject
     assert {result.verdict for result in run(Draft(error), evaluation(3))} == {Verdict.PASS}
 
 
+class LateDraft(Agent):
+    """An agent whose preparation does not end."""
+
+    async def prepare(self) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_preparation_ends_with_the_time_limit_of_a_case() -> None:
+    results = run(LateDraft(answer_orders), evaluation(3), case_timeout=0.2)
+    assert {result.verdict for result in results} == {Verdict.PASS}
+
+
 def test_a_run_without_cases_ends() -> None:
     agent = Agent(answer_orders)
     assert run(agent, evaluation(0)) == []

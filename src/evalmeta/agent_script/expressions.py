@@ -302,12 +302,14 @@ class TokenReader:
 
 
 def _whole(token: Token) -> int:
-    if len(token.text) > _MAX_DIGITS:
-        raise Unreadable(f"a number has more than {_MAX_DIGITS} digits", token.position)
-    return int(token.text)
+    digits = token.text.lstrip("0")
+    if len(digits) > len(str(_MAX_WHOLE)) or int(token.text) > _MAX_WHOLE:
+        raise Unreadable(f"a whole number is larger than {_MAX_WHOLE:,}", token.position)
+    return int(digits or "0")
 
 
-_MAX_DIGITS: Final = 300
+# What JSON libraries and databases hold.
+_MAX_WHOLE: Final = 2**63 - 1
 
 
 def unescape(literal: str) -> str:

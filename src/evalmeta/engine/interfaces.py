@@ -84,7 +84,8 @@ class PreparedSubject(Protocol):
     async def prepare(self) -> None:
         """Check it before the first case; an exception ends the run with its text, and no case is run.
 
-        SubjectBusy and SubjectUnreachable end no run.
+        SubjectBusy, SubjectUnreachable and the time limit of a case end no run. Other processes that ask cases of the
+        run do not call this: what is wrong is then an error of each case.
         """
         ...
 

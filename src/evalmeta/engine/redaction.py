@@ -15,7 +15,7 @@ from evalmeta.errors import SubjectError
 from evalmeta.model.redaction import HIDDEN, error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from evalmeta.engine.interfaces import Session, Subject
     from evalmeta.engine.traced import CompletedAnswer
@@ -30,6 +30,13 @@ _Given = TypeVar("_Given")
 def with_redaction(subject: Subject, patterns: Sequence[str]) -> Subject:
     """Return a subject whose answers have `[secret]` instead of what a pattern matches; the same without patterns."""
     return _RedactedSubject(subject, tuple(map(re.compile, patterns))) if patterns else subject
+
+
+def without_matches(text: str, patterns: Iterable[str | re.Pattern[str]]) -> str:
+    """Return a text with `[secret]` instead of what patterns match."""
+    for pattern in patterns:
+        text = re.sub(pattern, HIDDEN, text)
+    return text
 
 
 def redacted_answer(answer: GeneratedData, hide: Callable[[str], str]) -> GeneratedData:
@@ -99,9 +106,7 @@ class _RedactedSubject:
         await self._subject.close()
 
     def _hide(self, text: str) -> str:
-        for pattern in self._patterns:
-            text = pattern.sub(HIDDEN, text)
-        return text
+        return without_matches(text, self._patterns)
 
 
 class _RedactedSession(WrappedSession):

@@ -63,8 +63,9 @@ async def execute(  # noqa: PLR0913 - as documented
         try:
             if isinstance(subject, PreparedSubject):
                 # What does not answer now may answer the cases, which ask again.
-                with suppress(SubjectBusy, SubjectUnreachable):
-                    await subject.prepare()
+                with suppress(SubjectBusy, SubjectUnreachable, TimeoutError):
+                    async with asyncio.timeout(options.case_timeout):
+                        await subject.prepare()
             ask = partial(ask_case, subject=subject, policy=policy)
             await _run(evaluation, ask, journal, options, on_results, places, spending)
         finally:

@@ -33,6 +33,9 @@ VERSION: Final = "/v1"
 SESSIONS_PATH: Final = f"{VERSION}/sessions"
 PREVIEWS_PATH: Final = "/v1.1/preview/sessions"
 # What plans of previews name instead of a topic, as forcedotcom/sf-skills observed; their steps have the topics.
+REVIEW: Final = "review"
+"""Evalmeta's own key of a step of a plan: where outputs are that were proposed, and that a person must review."""
+
 _UNNAMED_TOPIC: Final = "DefaultTopic"
 _ESCALATION: Final = "Escalate"
 _MESSAGE_TYPES: Final = frozenset({"Inform", "Inquire", "Confirm", _ESCALATION})
@@ -197,6 +200,7 @@ def _action(step: JsonObject) -> Action:
         function.get("output"),
         latency if latency is not None and latency >= 0 else None,
         "; ".join(text(error, "message") for error in list_of_objects(function, "errors")) or None,
+        text(step, REVIEW),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from canaries import MARK, canary
 from evalmeta import limits
+from evalmeta.protocol.agent_api import read_plan
 from systems.agent_script.previews import NAMED, RULES, preview, read
 from systems.agent_script.projects import write_project
 
@@ -188,7 +189,7 @@ def test_a_script_without_a_name_has_no_settings(project: Path) -> None:
         return await client.request_session(NAMED.replace("developer_name", "other_name"))
 
     status, message = error(preview(project, start))
-    assert (status, "Add developer_name to config" in message) == (400, True)
+    assert (status, "the script does not name its agent" in message) == (400, True)
 
 
 def test_variables_keep_their_types(project: Path) -> None:
@@ -323,3 +324,47 @@ def test_errors_show_no_key(project: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     status, message = error(preview(project, fail))
     assert (status, MARK in message) == (502, False)
+
+
+def test_greetings_and_answers_hide_what_the_settings_hide(project: Path) -> None:
+    (project / "evalmeta.toml").write_text('[redact]\npatterns = ["1[0-9]0", "C1"]\n')
+
+    async def talk(client: Client) -> list[str]:
+        started = read(await client.request_session())
+        answer = read(await client.say(started.sessionId, "My repair"))
+        return [started.messages[0].message, answer.messages[0].message]
+
+    assert preview(project, talk) == ["Hello [secret]!", "It costs [secret]."]
+
+
+def test_a_name_that_no_bundle_can_have_is_refused(project: Path) -> None:
+    async def start(client: Client) -> httpx.Response:
+        return await client.request_session(NAMED.replace('"Bike_Shop"', '"Bike Shop"'))
+
+    assert error(preview(project, start)) == (
+        400,
+        "'Bike Shop' is not a valid name of an agent\nWrite a name of letters, digits and _ as developer_name in config.",
+    )
+
+
+def test_a_number_that_json_cannot_hold_is_an_error_of_the_script(project: Path) -> None:
+    async def compile_it(client: Client) -> SimpleNamespace:
+        return read(await client.compile(NAMED.replace("number = 0", f"number = {2**63}", 1)))
+
+    [found] = preview(project, compile_it).errors
+    assert "a whole number is larger than 9,223,372,036,854,775,807" in found.description
+
+
+def test_a_plan_says_which_outputs_must_be_reviewed(project: Path) -> None:
+    (project / "actions/find_ticket.yaml").write_text("- {outputs: {state: ready, cost: 120}, review: true}\n")
+
+    async def talk(client: Client) -> object:
+        session = await client.start()
+        answer = read(await client.say(session, "My repair"))
+        path = f"/preview/sessions/{session}/plans/{answer.messages[0].planId}"
+        return (await client.send("GET", path)).json()
+
+    actions = read_plan(preview(project, talk)).actions or ()
+    assert {action.name: action.review for action in actions} == {
+        "check_customer": "", "find_ticket": "actions/find_ticket.yaml:1", "notify": "",
+    }  # fmt: skip

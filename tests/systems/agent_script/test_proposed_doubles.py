@@ -65,6 +65,7 @@ def test_an_action_without_outputs_has_nothing_to_review() -> None:
 
 def test_actions_with_one_name_get_the_outputs_that_they_share() -> None:
     assert proposed("cost: number\nstate: string", "cost: number") == [{"outputs": {"cost": 1}, "review": True}]
+    assert proposed("cost: number", "state: string") == [{"outputs": {}, "review": True}]
 
 
 def test_only_actions_that_nothing_answers_get_a_file_and_the_agent_then_answers(tmp_path: Path) -> None:

@@ -172,7 +172,8 @@ class Conversation(NothingToClose):
         turn.count_step()
         turn.choices += 1
         request = Request(
-            *(turn.number, turn.choices == 1, turn.utterance, subagent.name, "\n".join(texts), tuple(self._messages), tuple(tools)),
+            *(turn.number, turn.choices == 1, turn.utterance, subagent.name),
+            *("\n".join(texts), tuple(self._messages), tuple(tools)),
             must_call=must_call,
             variables=dict(self._state.values),
             outputs=turn.outputs,

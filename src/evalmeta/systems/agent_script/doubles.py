@@ -127,9 +127,12 @@ class Doubles:
         files: Mapping[str, str],
         agent: str,
         *,
-        examples: Callable[[str], JsonObject],
+        examples: Callable[[str], tuple[JsonObject, bool]],
     ) -> None:
-        """Take the doubles and files by the names of actions; `examples` returns example outputs of an action."""
+        """Take the doubles and files by the names of actions.
+
+        `examples` returns example outputs of an action, and whether a person must review them.
+        """
         self._doubles = doubles
         self._files = files
         self._agent = agent
@@ -140,11 +143,11 @@ class Doubles:
         for double in self._doubles.get(name, ()):
             if (outcome := await double.run(inputs)) is not None:
                 return outcome
-        outputs = self._examples(name)
+        outputs, needs_review = self._examples(name)
         row = (
             f"- inputs: {json.dumps(inputs, ensure_ascii=False)}\n  outputs: {json.dumps(outputs, ensure_ascii=False)}"
         )
-        row += "\n  review: true" if outputs else ""
+        row += "\n  review: true" if needs_review else ""
         raise SubjectError(
             f"no double answers the action {name} with the inputs {json.dumps(inputs, ensure_ascii=False)}",
             actions=[

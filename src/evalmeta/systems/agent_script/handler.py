@@ -7,12 +7,14 @@ serves the org.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Final
 
 from starlette.routing import Route
 
 from evalmeta import limits
 from evalmeta.agent_script.evaluation import ScriptFault, render
+from evalmeta.engine.redaction import with_redaction, without_matches
 from evalmeta.engine.subjects import declared_settings
 from evalmeta.errors import OrgFault, SettingsError, SubjectError
 from evalmeta.model.evaluation import Case
@@ -27,7 +29,7 @@ from evalmeta.systems.agent_script.definitions import agent_name, compile_script
 from evalmeta.systems.agent_script.plans import is_handed_off
 from evalmeta.systems.agent_script.previews import Preview, Previews
 from evalmeta.systems.agent_script.state import State
-from evalmeta.systems.agent_script.subject import AgentScriptSubject, model_lines
+from evalmeta.systems.agent_script.subject import BUNDLE_NAME, AgentScriptSubject, model_lines
 from evalmeta.validation.rules import rule_policy
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ async def post_session(request: Request, org: Organization, user: User) -> Respo
     # What a case knows of its session: the values that its variables begin with.
     case = Case(1, (), state=asked.variables)
     try:
-        greeting = _greeting(script, case)
+        greeting = without_matches(_greeting(script, case), org.settings().redact.patterns)
         preview = Preview(user.id, script, subject, await subject.open(case))
     except SubjectError as error:
         await subject.close()
@@ -78,11 +80,13 @@ async def post_session(request: Request, org: Organization, user: User) -> Respo
 @authenticated()
 async def post_message(request: Request, _: Organization, user: User) -> Response:
     """Send a message to the agent of a session, and return its answer."""
+    # Sessions may end while a request arrives.
+    message = agent_preview.read_preview_message(await _body(request))
     preview = _preview(request, user)
-    generated, plan_id = await preview.answer(agent_preview.read_preview_message(await _body(request)))
+    generated, plan_id = await preview.answer(message)
     is_over = is_handed_off(generated)
-    message = agent_preview.write_message(generated.outcome, plan_id=plan_id, is_handed_off=is_over)
-    return json_reply(agent_preview.write_answer(preview.id, str(request.base_url), message))
+    answer = agent_preview.write_message(generated.outcome, plan_id=plan_id, is_handed_off=is_over)
+    return json_reply(agent_preview.write_answer(preview.id, str(request.base_url), answer))
 
 
 @authenticated()
@@ -140,9 +144,11 @@ def _bind(org: Organization, asked: PreviewRequest) -> tuple[Script, Subject]:
             actions=["Simulate the actions: sf agent preview start --simulate-actions."],
         )
     name = agent_name(script)
-    if not name:
+    if not re.fullmatch(BUNDLE_NAME, name):
         raise OrgFault(
-            "the script does not name its agent", code="INVALID_INPUT", actions=["Add developer_name to config."]
+            f"{name[:80]!r} is not a valid name of an agent" if name else "the script does not name its agent",
+            code="INVALID_INPUT",
+            actions=["Write a name of letters, digits and _ as developer_name in config."],
         )
     chosen = _settings_of(org, name)
     if org.is_served and (code := chosen.target or chosen.functions):
@@ -150,7 +156,8 @@ def _bind(org: Organization, asked: PreviewRequest) -> tuple[Script, Subject]:
             f"the agent {name} uses Python code ({code}), which a served org runs only for tests",
             actions=[f'Add a table with adapter = "agent_script", bundle = "{name}" and a model or rules.'],
         )
-    return script, chosen.bind_script(script, f"{name}.agent", root=org.root)
+    subject = chosen.bind_script(script, f"{name}.agent", root=org.root)
+    return script, with_redaction(subject, settings.redact.patterns)
 
 
 def _settings_of(org: Organization, name: str) -> AgentScriptSubject:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from evalmeta.model.agent_parts import HUMAN
 from evalmeta.model.steps import Step, StepKind, step_tree
+from evalmeta.protocol.agent_api import REVIEW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evalmeta.agent_script.nodes import Script
-    from evalmeta.model.generated_data import GeneratedData
+    from evalmeta.model.generated_data import Action, GeneratedData
     from evalmeta.model.json_value import JsonObject, JsonValue
 
 _TRANSITION: Final = "transition"
@@ -44,7 +45,9 @@ def write_plan(turn: TurnRecord, script: Script) -> JsonObject:
     """Return the plan of a turn."""
     generated = turn.generated
     tree = step_tree(generated)
-    steps = _Steps(turn.begun_ms, {subagent.name: subagent.description for subagent in script.subagents})
+    steps = _Steps(
+        turn.begun_ms, generated.actions or (), {subagent.name: subagent.description for subagent in script.subagents}
+    )
     plan: list[JsonValue] = [{"type": "UserInputStep", "message": turn.utterance}]
     plan += steps.of(tree.steps if tree else (), "")
     plan.append(
@@ -71,6 +74,7 @@ class _Steps:
     """Writes steps in their order; subagents inside others follow the steps before them."""
 
     begun_ms: int
+    actions: Sequence[Action]
     descriptions: dict[str, str]
     _topic: str | None = None
 
@@ -135,7 +139,9 @@ class _Steps:
             return
         errors: JsonValue = None if step.error is None else [{"statusCode": "", "message": step.error}]
         function: JsonObject = {"name": step.name, "input": step.input, "output": step.output, "errors": errors}
-        yield {"type": "FunctionStep", "function": function, **self._times(step)}
+        review = self.actions[step.action].review
+        ours: JsonObject = {REVIEW: review} if review else {}
+        yield {"type": "FunctionStep", "function": function, **ours, **self._times(step)}
 
     def _times(self, step: Step) -> JsonObject:
         start = self.begun_ms + round(step.start_ms or 0)

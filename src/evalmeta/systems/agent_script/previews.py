@@ -79,7 +79,8 @@ class Preview:
             return generated, plan_id
 
     async def close(self) -> None:
-        """Release what the conversation uses."""
+        """Release what the conversation uses; the session answers no more."""
+        self.failure = "it was closed"
         try:
             await self.conversation.close()
         finally:

@@ -34,12 +34,17 @@ _FAILURE: Final = re.compile(r"error|fail|exception", re.IGNORECASE)
 def proposed_rows(actions: Sequence[ActionDefinition]) -> bytes:
     """Return the content of a file of rows for the actions with one name: one row, which answers all calls of them.
 
-    It has the outputs that all of them declare, and `review: true` if there are any.
+    It has an example of each output that all of them declare, and `review: true` if any of them declares one.
     """
-    outputs = example_outputs(actions)
-    if not outputs:
-        return write_yaml([{"outputs": {}}])
-    return _REVIEW.encode() + write_yaml([{"outputs": outputs, "review": True}])
+    row: dict[str, Yaml] = {"outputs": example_outputs(actions)}
+    if not needs_review(actions):
+        return write_yaml([row])
+    return _REVIEW.encode() + write_yaml([{**row, "review": True}])
+
+
+def needs_review(actions: Sequence[ActionDefinition]) -> bool:
+    """Return whether an action with one name returns something, which examples only guess."""
+    return any(action.outputs for action in actions)
 
 
 def example_outputs(actions: Sequence[ActionDefinition]) -> dict[str, Yaml]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RULES: Final = "rules"
 """The folder with the rules of scripted models, `rules/AGENT.yaml`."""
-_NAME: Final = r"^[A-Za-z]\w*$"
+BUNDLE_NAME: Final = r"^[A-Za-z]\w*$"
 
 
 class AgentScriptSubject(SubjectSettings):
@@ -47,7 +47,7 @@ class AgentScriptSubject(SubjectSettings):
     imports_code = True
 
     adapter: Literal["agent_script"]
-    bundle: Annotated[str, Field(pattern=_NAME)]
+    bundle: Annotated[str, Field(pattern=BUNDLE_NAME)]
     model: str = ""
     url: str = "https://api.openai.com/v1"
     api_key_env: str = ""
@@ -72,7 +72,7 @@ class AgentScriptSubject(SubjectSettings):
         from evalmeta.engine.subjects.replay import read_recordings
         from evalmeta.systems.agent_script.conversation import Agent, Conversation
         from evalmeta.systems.agent_script.doubles import Doubles
-        from evalmeta.systems.agent_script.proposed_doubles import example_outputs
+        from evalmeta.systems.agent_script.proposed_doubles import example_outputs, needs_review
         from evalmeta.systems.agent_script.tools import actions_of
 
         if script.start is None:
@@ -87,7 +87,7 @@ class AgentScriptSubject(SubjectSettings):
             self._doubles(script, files, recordings, calls),
             labels,
             self.bundle,
-            examples=lambda name: example_outputs(actions[name]),
+            examples=lambda name: (example_outputs(actions[name]), needs_review(actions[name])),
         )
         agent = Agent(*(script, script.start, label, doubles, model.name), restarts=self.turns_begin == "start_agent")
 
