@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from evalmeta.systems.agent_script.doubles import Double
     from evalmeta.systems.agent_script.models import Model
 
-RULES: Final = "rules"
-"""The folder with the rules of scripted models, `rules/AGENT.yaml`."""
 BUNDLE_NAME: Final = r"^[A-Za-z]\w*$"
 
 
@@ -177,6 +175,8 @@ class AgentScriptSubject(SubjectSettings):
         """Return the file of rules: the one that the settings name, or the agent's own if no model is named."""
         if self.rules is not None:
             return root / self.rules
+        from evalmeta.package.agent_files import RULES
+
         usual = root / RULES / f"{self.bundle}.yaml"
         return usual if not (self.model or self.target or self.recording) and usual.is_file() else None
 
@@ -305,6 +305,8 @@ def model_lines(bundle: str, table: str) -> str:
 
 
 def _no_model(bundle: str) -> SettingsError:
+    from evalmeta.package.agent_files import RULES
+
     rules = "rules:\n  - answer: Hello!"
     return SettingsError(
         f"the agent {bundle} has no model and no rules, which choose its steps",
