@@ -121,17 +121,6 @@ class EvalmetaError(Exception):
         self.actions = tuple(actions)
 
     @property
-    def actions(self) -> tuple[str, ...]:
-        """Return what to do next; tracebacks of Python and pytest show it below the message."""
-        return self._actions
-
-    @actions.setter
-    def actions(self, actions: Iterable[str]) -> None:
-        self._actions = tuple(actions)
-        hints = {problem.hint for problem in self.problems}
-        self.__notes__ = [f"Try this: {action}" for action in self._actions if action not in hints]
-
-    @property
     def name(self) -> str:
         """Return the error's name in `--json` output."""
         return type(self).__name__
