@@ -267,12 +267,12 @@ SERVICE: Final = ExampleProject(
         ),
     },
     (
-        Broken("Track_Shipment", "agent", "Shipment_Tracking 1-4", TOOL_REMOVED),
-        Broken("does not answer", "judge: judge failed", "Warranty 1-2", "since"),
-        Broken("JSONDecodeError", "infrastructure: agent crash", "Shipment_Tracking 5", TOOL_REMOVED),
-        Broken("Returns", "test: expectation changed", "Refund_Rules 1", TOOL_REMOVED),
+        Broken("Track_Shipment", "agent", "Shipment_Tracking cases 1-4", TOOL_REMOVED),
+        Broken("does not answer", "judge: judge failed", "Warranty cases 1-2", "since"),
+        Broken("JSONDecodeError", "infrastructure: agent crash", "Shipment_Tracking case 5", TOOL_REMOVED),
+        Broken("Returns", "test: expectation changed", "Refund_Rules case 1", TOOL_REMOVED),
     ),
-    "Appointments 3",
+    "Appointments case 3",
     "Track_Shipment missing",
 )
 
@@ -386,12 +386,12 @@ WEATHER: Final = ExampleProject(
         ),
     },
     (
-        Broken("read_radar", "agent", "evals/rain.evalset.json 1-4", TOOL_REMOVED),
-        Broken("does not answer", "judge: judge failed", "evals/judged/wishes.evalset.json 1-2", "since"),
-        Broken("JSONDecodeError", "infrastructure: agent crash", "evals/rain.evalset.json 5", TOOL_REMOVED),
-        Broken("response_match_score", "test: expectation changed", "evals/warmth.evalset.json 1", TOOL_REMOVED),
+        Broken("read_radar", "agent", "evals/rain.evalset.json cases 1-4", TOOL_REMOVED),
+        Broken("does not answer", "judge: judge failed", "evals/judged/wishes.evalset.json cases 1-2", "since"),
+        Broken("JSONDecodeError", "infrastructure: agent crash", "evals/rain.evalset.json case 5", TOOL_REMOVED),
+        Broken("response_match_score", "test: expectation changed", "evals/warmth.evalset.json case 1", TOOL_REMOVED),
     ),
-    "evals/umbrellas.evalset.json 3",
+    "evals/umbrellas.evalset.json case 3",
     "read_radar missing",
 )
 PROJECTS: Final = (SHOP, SERVICE, WEATHER)
