@@ -223,7 +223,7 @@ def test_a_message_of_the_user_is_not_the_agents_answer(version: str, streams: b
         reply = (stream if streams else result)(json.loads(of_user))
         with desk(in_turn(reply), version=version, streams=streams) as server:
             (given,) = results(server, ["Hi"], retries=0)
-        assert "so it is no answer" in str(given.error)
+        assert "not an answer" in str(given.error)
 
 
 def test_a_case_says_its_history_first_and_its_context_with_each_message() -> None:

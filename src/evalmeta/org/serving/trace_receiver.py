@@ -306,7 +306,7 @@ def _read(body: bytes, signal: otlp.Signal, is_json: bool) -> tuple[Telemetry, i
 
 
 def _load() -> None:
-    """Load the modules of the server and of the reader; it is called in a thread, so that the event loop goes on."""
+    """Load the modules of the server and of the reader; a thread calls it, because the event loop must not wait."""
     import evalmeta.org.serving.guarded_server
     import evalmeta.org.serving.request_guard
     import evalmeta.traces.turns  # noqa: F401 - the others are modules that later code imports

@@ -173,7 +173,7 @@ def read_answer(content: JsonObject, *, session: str) -> Answer:
 def _check_is_agents(message: JsonObject) -> None:
     """Raise SubjectError if a message is the user's, such as the question sent back."""
     if text(message, "role") in _USER:
-        raise SubjectError(f"the agent's reply is a message with the role {text(message, 'role')}, so it is no answer")
+        raise SubjectError(f"the agent's reply is a message with the role {text(message, 'role')}, not an answer")
 
 
 def _value(parts: Sequence[JsonObject]) -> JsonValue:

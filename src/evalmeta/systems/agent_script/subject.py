@@ -311,8 +311,8 @@ def _no_model(bundle: str) -> SettingsError:
     return SettingsError(
         f"the agent {bundle} has no model and no rules, which choose its steps",
         actions=[
-            f"Add these lines to evalmeta.toml, with your model and key:\n\n{model_lines(bundle, bundle)}",
+            "Let a model at a URL choose the steps of all agents: evalmeta init --model http://127.0.0.1:8000/v1",
+            f"Or add these lines to evalmeta.toml, with your model and key:\n\n{model_lines(bundle, bundle)}",
             f"Or write rules instead of a model to {RULES}/{bundle}.yaml:\n\n{rules}",
-            "Or let a model at a URL choose the steps of all agents: evalmeta init --model http://127.0.0.1:8000/v1",
         ],
     )
