@@ -54,10 +54,24 @@ _ENVIRONMENT = (
 )
 
 
+class FailureLines:
+    """Names each failed test at once: a run that is stopped before its end has no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and reporter is not None:
+            error = next((line for line in report.longreprtext.splitlines() if line.startswith("E  ")), "")
+            reporter.write(f"\nFAILED {report.nodeid} {error}\n", red=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Run a test that the command line names by its id, also when it is marked slow."""
     if any("::" in argument for argument in config.args):
         config.option.markexpr = ""
+    config.pluginmanager.register(FailureLines(config))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from starlette.routing import Route
 
 from evalmeta.model.login import ADMIN
@@ -161,6 +162,22 @@ def test_without_a_token_nothing_but_the_versions_is_answered(org: Organization,
     assert reply.status_code in expected, reply.text
 
 
+def error_validators() -> dict[str, Draft202012Validator]:
+    """What the description says of the errors of each operation."""
+    description = describe(every_route(None))
+    return {
+        f"{method.upper()} {path}": Draft202012Validator(
+            operation["responses"]["4XX"]["content"]["application/json"]["schema"]
+            | {"components": description["components"]}
+        )
+        for path, found in description["paths"].items()
+        for method, operation in found.items()
+    }
+
+
+ERRORS = error_validators()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", operations())
 @given(data=st.data())
@@ -175,5 +192,4 @@ def test_any_request_gets_an_answer_in_salesforces_form(org: Organization, opera
     reply = send(org, method, address, params=params, headers=headers, content=content)
     assert reply.status_code < 500, reply.text
     if reply.status_code >= 400:
-        [error] = reply.json()
-        assert {*error} >= {"message", "errorCode"}
+        ERRORS[operation].validate(reply.json())

@@ -19,6 +19,7 @@ from evalmeta.model.registry import NEWEST_API_VERSION, TEST_TYPES
 from evalmeta.org.handlers import Handlers
 from evalmeta.org.handlers.rest import authenticated, fault_reply, identity_url, json_reply, token_of
 from evalmeta.org_clients import components, records
+from evalmeta.protocol.agent_preview import AGENT_API
 from evalmeta.protocol.oauth import read_named_user_token, write_named_user_token
 from evalmeta.store.users import Holder, public_id
 from evalmeta.version import __version__
@@ -57,6 +58,16 @@ _ERRORS: Final[JsonObject] = {
         "type": "object",
         "required": ["message", "errorCode"],
         "properties": {"message": {"type": "string"}, "errorCode": {"type": "string"}},
+    },
+}
+_AGENT_API_ERROR: Final[JsonObject] = {
+    "type": "object",
+    "required": ["status", "path", "error", "message"],
+    "properties": {
+        "status": {"type": "integer"},
+        "path": {"type": "string"},
+        "error": {"type": "string"},
+        "message": {"type": "string"},
     },
 }
 
@@ -118,7 +129,7 @@ def describe(routes: Iterable[BaseRoute]) -> JsonObject:
         "info": {"title": "An org of evalmeta", "version": __version__},
         "paths": paths,
         "components": {
-            "schemas": {"Errors": _ERRORS},
+            "schemas": {"Errors": _ERRORS, "AgentApiError": _AGENT_API_ERROR},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],
@@ -131,6 +142,8 @@ def _operations(route: Route) -> Iterator[tuple[str, JsonValue]]:
         has_body = method in {"POST", "PATCH"} and not route.path.endswith(_WITHOUT_BODY)
         body: JsonObject = {"requestBody": _body(route.path)} if has_body else {}
         open_to_all: JsonObject = {"security": []} if route.path in _OPEN else {}
+        errors = "AgentApiError" if route.path.startswith(AGENT_API) else "Errors"
+        refusal: JsonObject = {"description": "why not", "content": _json({"$ref": f"#/components/schemas/{errors}"})}
         yield (
             method.lower(),
             {
@@ -139,10 +152,7 @@ def _operations(route: Route) -> Iterator[tuple[str, JsonValue]]:
                 "parameters": list(_parameters(route.path)),
                 **body,
                 **open_to_all,
-                "responses": {
-                    "2XX": {"description": "the answer"},
-                    "4XX": {"description": "why not", "content": _json({"$ref": "#/components/schemas/Errors"})},
-                },
+                "responses": {"2XX": {"description": "the answer"}, "4XX": refusal},
             },
         )
 
