@@ -36,20 +36,23 @@ ON_POSTGRES := tests/store tests/org tests/viewer tests/api/runs tests/api/judgi
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
 # process: starting workers takes longer.
 PYTEST := $(BIN)/pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
-# CI has run the default tests with coverage before the thorough ones, and does not run them twice.
+# CI has run the default tests before the thorough ones, and does not run them twice.
 THOROUGH := $(if $(IN_CI),(slow or npm or browser or postgres or ray),(slow or not slow))
 # Tests that failed, one after the other: one that only a busy machine made fail passes now, and both outcomes are printed.
 AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-again test-browser test-frameworks thorough thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again coverage test-browser test-frameworks thorough thorough-tests more-examples thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
 
 test: lint  ## lint, types, imports and the default tests: at most 4 minutes on 2 cores
 	$(PYTEST) $(if $(IN_CI),--cov --cov-report= --cov-fail-under=0)
+
+coverage: $(VENV)/ready  ## what the last `make test IN_CI=yes` covered, with the lines that it did not
+	$(BIN)/coverage report
 
 test-again: $(VENV)/ready  ## run the tests that failed last once more, one after the other
 	$(AGAIN)
@@ -63,13 +66,17 @@ test-frameworks: $(addprefix test-framework-,$(FRAMEWORKS))  ## ask agents of fr
 test-framework-%: $(VENV)/frameworks/%/ready
 	cd tests/frameworks && $(CURDIR)/$(VENV)/frameworks/$*/bin/python -m pytest -q -c pytest.ini $*_agents.py
 
-# The parts, in order: all tests, and their coverage; the property tests with all their examples; the three validators on
-# 10,000 documents of each type; damaged inputs for all that reads untrusted input.
-thorough: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)  ## what `make test` leaves out, and coverage: 30 to 45 minutes on 2 cores
-	$(PYTEST) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" --cov $(if $(IN_CI),--cov-append) --cov-report=term --cov-fail-under=0 || \
+thorough: thorough-tests more-examples  ## what `make test` leaves out: 30 to 45 minutes on 2 cores
+
+# All tests; those of the store and what uses it on Postgres.
+thorough-tests: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)
+	$(PYTEST) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" || \
 		$(AGAIN) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
-	$(BIN)/coverage report --format=total
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=pooled $(PYTEST) $(ON_POSTGRES) || EVALMETA_TESTS_ON=pooled $(AGAIN) $(ON_POSTGRES))
+
+# The store directly on Postgres; the property tests with all their examples; the three validators on 10,000 documents of each
+# type; damaged inputs for all that reads untrusted input.
+more-examples: $(VENV)/ready
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org)
 	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -45,9 +44,7 @@ print(json.dumps(loaded[0]))
 def loaded_by(code: str, *arguments: str, folder: Path) -> set[str]:
     """Run Python code that writes names of modules as JSON at the end of its output; return them."""
     command = [sys.executable, "-c", code, *arguments]
-    # Without the settings that start coverage, which loads libraries of its own.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 

@@ -56,7 +56,7 @@ def check_fault(
     fault: str, servers: PostgresServers, nodes: Nodes | None, record_property: Callable[[str, object], None]
 ) -> None:
     chance = random.Random()  # noqa: S311 - a moment, not a secret
-    outcome = once(fault, servers, nodes, cases=12_000, away=20, chance=chance)
-    record_property("said", f"{fault} during 12,000 cases: {summary([outcome])}")
+    outcome = once(fault, servers, nodes, cases=4_000, away=8, chance=chance)
+    record_property("said", f"{fault} during 4,000 cases: {summary([outcome])}")
     assert (outcome.lost, outcome.doubled) == (0, 0)
     assert outcome.is_right, outcome

@@ -14,7 +14,7 @@ import pytest
 from chromium import chromium, clean_page, faults_of_access
 from viewer.test_in_a_browser import WIDTHS, Started, log_in
 from viewer.three_projects import PROJECTS, SHOP, ExampleProject
-from viewer.twelve_days import build
+from viewer.twelve_days import build_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,14 +44,6 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def days(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a folder with three projects, each with twelve days of runs."""
-    folder = tmp_path_factory.mktemp("days")
-    build(folder, cases=10_000)
-    return folder
-
-
 @pytest.fixture(scope="module", params=PROJECTS, ids=[project.name for project in PROJECTS])
 def project(request: pytest.FixtureRequest) -> ExampleProject:
     """Gives each project."""
@@ -60,10 +52,18 @@ def project(request: pytest.FixtureRequest) -> ExampleProject:
 
 
 @pytest.fixture(scope="module")
-def viewer(browser: Browser, days: Path, project: ExampleProject) -> Iterator[Viewer]:
+def days(tmp_path_factory: pytest.TempPathFactory, project: ExampleProject) -> Path:
+    """Gives the folder of a project with twelve days of runs."""
+    folder = tmp_path_factory.mktemp("days") / project.name
+    build_project(project, folder, cases=10_000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def viewer(browser: Browser, days: Path) -> Iterator[Viewer]:
     """Gives a viewer over the twelve days of a project."""
     command = [sys.executable, "-m", "evalmeta", "view", "--port", "0", "--no-open"]
-    with subprocess.Popen(command, cwd=days / project.name, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=days, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         url, code = (process.stdout.readline().split()[1] for _ in range(2))
         context = browser.new_context()

@@ -4,7 +4,7 @@
 
 FOLDER must not have the folders `shop` (test specs), `service` (definitions) and `weather` (evaluation sets of ADK);
 see three_projects.py for what breaks. To look at one: `cd FOLDER/shop && evalmeta view`. CASES is the number of cases
-of one more test of the shop.
+of one more test of the shop, which is new on day 9.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,19 +37,9 @@ _MOVE_RUN: Final = """
 _COMMITS: Final = {1: "First tests", 4: "Faster answers", EARLIER_DAY: "Other answers for one", LAST_DAY: TOOL_REMOVED}
 
 
-def build(folder: Path, *, cases: int = 0) -> None:
-    """Write the three projects and their stores; `cases` is the number of cases of one more test of the shop."""
-    with ThreadPoolExecutor() as threads:
-        for _ in threads.map(lambda project: build_project(project, folder / project.name, cases=cases), PROJECTS):
-            pass
-
-
 def build_project(project: ExampleProject, folder: Path, *, cases: int = 0) -> None:
     """Write a project and its store."""
     files = {**project.files, ".gitignore": ".evalmeta/\n__pycache__/\nevalmeta.toml\n"}
-    if cases and project is SHOP:
-        many = "".join(_MANY.format(number=50_000 + number) for number in range(cases))
-        files["tests/many.yaml"] = SPEC_HEAD.format(name="Many") + many
     with model_serving(project.judgement) as judge:
         for path, text in files.items():
             file = folder / path
@@ -59,6 +48,9 @@ def build_project(project: ExampleProject, folder: Path, *, cases: int = 0) -> N
         _git(folder, "init", "--quiet", "--initial-branch", "main")
         today = time.time() // DAY_SECONDS * DAY_SECONDS
         for day in range(1, LAST_DAY):
+            if cases and project is SHOP and day == EARLIER_DAY:
+                many = "".join(_MANY.format(number=50_000 + number) for number in range(cases))
+                (folder / "tests/many.yaml").write_text(SPEC_HEAD.format(name="Many") + many)
             _day(project, folder, day, today)
     _day(project, folder, LAST_DAY, today)
 
@@ -109,4 +101,5 @@ def _git(folder: Path, *words: str) -> None:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]), cases=int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    for example in PROJECTS:
+        build_project(example, Path(sys.argv[1]) / example.name, cases=int(sys.argv[2]) if len(sys.argv) > 2 else 0)

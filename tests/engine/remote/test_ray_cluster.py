@@ -380,5 +380,5 @@ def test_a_cost_limit_holds_for_all_workers_together(project: Path, cluster: Nod
 
     output = run(project, cluster, words, code=100)
 
-    assert re.search(r"4\d cases not run: cost limit of \$10.00 reached, \$1[0-2].00 spent", output), output
+    assert re.search(r"(4[89]|50) cases not run: cost limit of \$10.00 reached, \$1[0-2].00 spent", output), output
     assert 10 <= stored(project).total() <= 12
