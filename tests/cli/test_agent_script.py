@@ -50,6 +50,22 @@ def test_an_agent_of_the_project_needs_no_settings(project: Path, evalmeta: Eval
     assert (run.code, "1 passed" in run.out) == (0, True), run
 
 
+@pytest.mark.parametrize("command", ["validate .", "run .", "coverage"])
+def test_rules_and_doubles_of_agents_are_no_other_files_and_those_of_nothing_are(
+    project: Path, evalmeta: Evalmeta, command: str
+) -> None:
+    (project / "actions/Bike_Shop").mkdir()
+    (project / "actions/Bike_Shop/notify.yaml").write_text((project / "actions/notify.yaml").read_text())
+    assert "not tests" not in evalmeta(*command.split()).err
+    assert "was not a test" not in evalmeta(*command.split()).err
+    # The last has the name of an action, but of another agent.
+    for name in ("rules/Bike_Shops.yaml", "actions/notifi.yaml", "actions/Car_Shop/notify.yaml"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("- {outputs: {}}\n")
+    told = evalmeta(*command.split()).err
+    assert "3 files were not tests: actions/Car_Shop/notify.yaml, actions/notifi.yaml, rules/Bike_Shops.yaml" in told
+
+
 def test_settings_of_the_name_come_before_the_agent_of_the_project(project: Path, evalmeta: Evalmeta) -> None:
     (project / "evalmeta.toml").write_text('[subjects.Bike_Shop]\nadapter = "python"\ntarget = "other:answer"\n')
     (project / "other.py").write_text('def answer(question):\n    return "I am another agent"\n')

@@ -86,7 +86,7 @@ def test_less_than_the_minimum_exits_with_100(evalmeta: Evalmeta) -> None:
     assert evalmeta("coverage", "Desk", "--min-coverage", "75").code == 0
     below = evalmeta("coverage", "Desk", "--min-coverage", "75.1")
     assert below.code == 100
-    assert below.err.endswith("\nThe coverage of Desk is 75 %, below 75.1 %.\n")
+    assert below.err == "The coverage of Desk is 75 %, below 75.1 %.\n"
     assert json.loads(evalmeta("coverage", "--json", "--min-coverage", "99").out)["status"] == 100
 
 
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_read_is_an_error(
 def test_files_that_are_not_tests_are_named(desk: Path, evalmeta: Evalmeta) -> None:
     (desk / "specs/empty.yaml").touch()
     (desk / "specs/picture.yaml").write_bytes(b"\x80\x81")
-    assert "4 files were not tests: " in evalmeta("coverage").err
+    assert "2 files were not tests: " in evalmeta("coverage").err
     why = evalmeta("coverage", "-v").err
     assert "specs/empty.yaml: " in why
     assert "specs/picture.yaml: " in why

@@ -6,6 +6,7 @@ import os
 import re
 from collections import ChainMap
 from itertools import islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ from evalmeta.formats.testing_center_csv import read_testing_center_csv
 from evalmeta.model.difference import compare
 from evalmeta.model.evaluation import ended_problem, review_problem, today
 from evalmeta.model.problem import Location, Problem, Severity
-from evalmeta.package.agent_files import agents_of
+from evalmeta.package.agent_files import DOUBLES, RULES, agents_of
 from evalmeta.package.files import parse_test_name, shown, slash_hint
 from evalmeta.package.folders import files_below, find_components
 from evalmeta.package.project import PROJECT_FILE, find_project
@@ -31,10 +32,10 @@ from evalmeta.xmlio.reader import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from evalmeta.formats.testspec import Spec
     from evalmeta.model.definition import Definition
+    from evalmeta.package.agent_files import AgentFiles
     from evalmeta.validation.other_tests import FindPlace
 
 
@@ -99,14 +100,36 @@ def all_of(searched: Iterable[Searched]) -> Searched:
 
 
 def without_parts(searched: Searched, named: Container[str] = ()) -> Searched:
-    """Leave out the files with test cases that a spec names, unless they are `named`, and files that come twice."""
+    """Leave out the files with test cases that a spec names, unless they are `named`, and files that come twice.
+
+    The rules and doubles of agents in Agent Script are parts of a project as its scripts are, and no `others`.
+    """
     parts = _case_files_of(searched.tests)
     tests: dict[str, Path] = {}
     for path in searched.tests:
         if (real := os.path.realpath(path)) in named or real not in parts:
             tests.setdefault(real, path)
+    parts |= _agent_inputs(searched.others)
     others = {path: why for path, why in searched.others.items() if os.path.realpath(path) not in parts}
     return Searched([*tests.values()], others)
+
+
+def _agent_inputs(paths: Iterable[Path]) -> set[str]:
+    """Return the real paths of files with the rules of an agent of their project, or that answer for its actions."""
+    by_folder: dict[Path, list[Path]] = {}
+    for path in (Path(os.path.realpath(path)) for path in paths):
+        if path.suffix == ".yaml" and not {RULES, DOUBLES}.isdisjoint(path.parts[-3:-1]):
+            by_folder.setdefault(path.parent, []).append(path)
+    inputs: set[str] = set()
+    agents: dict[Path, AgentFiles] = {}
+    for folder, files in by_folder.items():
+        try:
+            project = find_project(folder)
+        except ProjectError:
+            continue
+        known = agents.setdefault(project.root, agents_of(project))
+        inputs.update(str(file) for file in files if known.reads(file.relative_to(project.root)))
+    return inputs
 
 
 def _tests_in(path: Path) -> Searched:

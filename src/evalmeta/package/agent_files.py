@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SCRIPT_SUFFIX: Final = ".agent"
 RULES: Final = "rules"
 """The folder with the rules that choose the steps of agents in Agent Script instead of a model, `rules/AGENT.yaml`."""
+DOUBLES: Final = "actions"
+"""The usual folder with rows that answer for actions: `actions/ACTION.yaml`, or `actions/AGENT/ACTION.yaml`."""
 _AGENT: Final = re.compile(r"(\w+)\.(?:bot|bot-meta\.xml|agent)")
 _VERSION: Final = re.compile(r"\w+\.botVersion(?:-meta\.xml)?")
 _DECLARATIONS: Final = ("contextVariables", "conversationVariables")
@@ -107,6 +109,19 @@ class AgentFiles:
         """Return the sorted names of the agents whose topics and actions are in Agent Script or classic metadata."""
         agents = self._files().agents.items()
         return sorted(name for name, paths in agents if any(planner_agent(path) or _is_script(path) for path in paths))
+
+    def reads(self, path: Path) -> bool:
+        """Return whether a file of the project has the rules of one of its agents, or answers for one of its actions.
+
+        `path` is relative to the project.
+        """
+        match path.parent.parts:
+            case (folder,) if folder == RULES:
+                return path.stem in self._files().agents
+            case (folder, *agent) if folder == DOUBLES and len(agent) <= 1:
+                known = map(self.agent_names, agent or self.agents())
+                return any(path.stem in (names.actions or ()) for names in known if names)
+        return False
 
     def inventory(self, agent: str) -> Inventory:
         """Return the parts of an agent; without parts if the folders do not have it.
