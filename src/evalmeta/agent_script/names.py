@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalmeta.agent_script.nodes import SUBAGENT_KINDS, Reference, nodes_of
+from evalmeta.agent_script.nodes import SUBAGENT_KINDS, Reference, field_text, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 NAMED_SPACES: Final = frozenset({"actions", "utils", "connected_subagent", *SUBAGENT_KINDS})
 """The namespaces whose references stand for their names in instructions."""
 _SPACES: Final = NAMED_SPACES | {"variables", "outputs", "system_variables"}
+
+
+_NAME_KEYS: Final = ("developer_name", "agent_name")
+
+
+def names_in_config(script: Script) -> list[str]:
+    """Return the names that a script gives its agent in the block `config`, the developer name first."""
+    return [name for key in _NAME_KEYS if (name := field_text(script.config, key))]
 
 
 class PlacedName(NamedTuple):

@@ -164,11 +164,10 @@ class AgentFiles:
 
     def _developer_names(self) -> set[str]:
         """Return the names of agents in Agent Script that their bundles do not have."""
-        from evalmeta.agent_script.nodes import field_text
+        from evalmeta.agent_script.names import names_in_config
 
         scripts = (script for agent in self._files().agents for script in (self._scripts_of(agent) or {}).values())
-        keys = ("developer_name", "agent_name")
-        return {field_text(script.config, key) for script in scripts for key in keys}
+        return {name for script in scripts for name in names_in_config(script)}
 
     def _scripts_of(self, agent: str) -> dict[Path, Script] | None:
         """Return the Agent Scripts of an agent; None if some of them cannot be read."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evalmeta.agent_script.names import names_in_config
 from evalmeta.agent_script.nodes import Literal, field_text
 from evalmeta.errors import OrgFault
 from evalmeta.protocol.json_fields import object_at, optional_text
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
 _LABEL: Final = "script"
 _OURS: Final = "evalmeta"
 _SOURCE: Final = "script"
-_NAME_KEYS: Final = ("developer_name", "agent_name")
 
 
 def agent_name(script: Script) -> str:
     """Return the name of the agent in its block `config`; empty if it has none."""
-    return next(filter(None, (field_text(script.config, key) for key in _NAME_KEYS)), "")
+    return next(iter(names_in_config(script)), "")
 
 
 def compile_script(
