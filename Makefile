@@ -25,6 +25,8 @@ NPM := $(shell command -v npm)
 PROMPTFOO := $(VENV)/promptfoo/ready
 NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS) $(PROMPTFOO))
 NOT_NPM := $(if $(NPM),,and not npm)
+# What tests need that `make test` leaves out.
+ENVIRONMENTS := $(addprefix $(VENV)/,ready peers/ready) $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)
 # Likewise for Chromium and the tests marked browser.
 NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 # Likewise for Postgres, of which distributions have only a wrapper on the path, and the tests marked postgres.
@@ -43,7 +45,7 @@ AGAIN := $(BIN)/pytest --last-failed --last-failed-no-failures none
 # Tests start hundreds of programs: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-again coverage test-browser test-frameworks thorough thorough-tests more-examples thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
+.PHONY: demo test test-again coverage environments test-browser test-frameworks thorough thorough-tests more-examples thorough-long faults versions lint bench bench-scale fuzz docs screenshots dist sbom audit constraints image
 
 demo: $(VENV)/installed  ## the typical workflow on a copy of metadata-samples
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash docs/demo.sh
@@ -57,6 +59,8 @@ coverage: $(VENV)/ready  ## what the last `make test IN_CI=yes` covered, with th
 test-again: $(VENV)/ready  ## run the tests that failed last once more, one after the other
 	$(AGAIN)
 
+environments: $(ENVIRONMENTS) $(FRAMEWORKS:%=$(VENV)/frameworks/%/ready)  ## what `make thorough` and `make test-frameworks` install first
+
 test-browser: $(VENV)/ready $(if $(NPM),$(CLIENTS))  ## use the viewer, HTML reports and the documentation site in Chromium (apt-get install chromium)
 	$(BIN)/pytest -m "browser $(NOT_NPM)"
 
@@ -68,17 +72,18 @@ test-framework-%: $(VENV)/frameworks/%/ready
 
 thorough: thorough-tests more-examples  ## what `make test` leaves out: 30 to 45 minutes on 2 cores
 
-# All tests; those of the store and what uses it on Postgres.
-thorough-tests: $(VENV)/ready $(VENV)/peers/ready $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)
-	$(PYTEST) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" || \
+# All tests, in CI without those of broken code; those of the store and what uses it on Postgres.
+thorough-tests: $(ENVIRONMENTS)
+	$(PYTEST) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)" $(if $(IN_CI),--ignore=tests/breaks) || \
 		$(AGAIN) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=pooled $(PYTEST) $(ON_POSTGRES) || EVALMETA_TESTS_ON=pooled $(AGAIN) $(ON_POSTGRES))
 
-# The store directly on Postgres; the property tests with all their examples; the three validators on 10,000 documents of each
+# In CI, broken code, which tests must notice; the store directly on Postgres; the property tests with all their examples; the three validators on 10,000 documents of each
 # type; damaged inputs for all that reads untrusted input.
 more-examples: $(VENV)/ready
-	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org)
-	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
+	$(if $(IN_CI),$(PYTEST) -m slow tests/breaks || $(AGAIN) -m slow tests/breaks)
+	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org || EVALMETA_TESTS_ON=direct $(AGAIN) tests/store tests/org)
+	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)" || EVALMETA_EXAMPLES=250 $(AGAIN) -m "hypothesis"
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
 
