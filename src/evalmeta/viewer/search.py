@@ -103,14 +103,16 @@ def _cases(
 ) -> CaseMatches:
     try:
         with open_index(source.database) as index:
-            if not index.update(seconds=limits.SEARCH_UPDATE_SECONDS):
-                _build_later(source.database.store)
-            return _found(source, index, words, runs, below, is_one=is_one)
+            is_complete = index.update(seconds=limits.SEARCH_UPDATE_SECONDS)
+            found = _found(source, index, words, runs, below, is_one=is_one)
     except StoreCorrupt as error:
         discard_index(source.database)
         return CaseMatches(problem=f"{error}. It was deleted, and the next search makes it again.")
     except StoreError as error:
         return CaseMatches(problem=str(error))
+    if not is_complete:
+        _build_later(source.database.store)
+    return found
 
 
 def _found(
