@@ -241,6 +241,23 @@ def test_agents_that_answer_at_once_do_not_block_the_event_loop() -> None:
     assert asyncio.run(main()) < 10_000
 
 
+def test_a_worker_that_has_waited_asks_its_next_question_before_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The event loop counts as blocked at any time.
+    monkeypatch.setattr(limits, "TURN_SECONDS", 0.0)
+    steps: list[str] = []
+
+    async def answer(utterance: str) -> GeneratedData:
+        number = utterance.removeprefix("question ")
+        steps.append(f"{number} asked")
+        await asyncio.sleep(0)
+        steps.append(f"{number} answered")
+        return GeneratedData("x")
+
+    run(Agent(answer), evaluation(6), concurrency=3)
+    assert steps[:3] == ["1 asked", "2 asked", "3 asked"]
+    assert steps[3:9] == ["1 answered", "4 asked", "2 answered", "5 asked", "3 answered", "6 asked"]
+
+
 def test_an_exception_of_on_results_stops_the_run() -> None:
     def on_results(_results: Sequence[CaseResult]) -> None:
         raise BrokenPipeError("not readable")

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from evalmeta import limits
 
@@ -207,11 +207,8 @@ class _Outcomes:
                 done.set_result(outcome)
 
 
-class _Call(NamedTuple):
-    function: Callable[[], object]
-    context: contextvars.Context
-    done: _Done
-    outcomes: _Outcomes
+# A function, the context in which it runs, and what waits for its outcome. A named tuple would take longer to make.
+_Call: TypeAlias = "tuple[Callable[[], object], contextvars.Context, _Done, _Outcomes]"
 
 
 class Threads:
@@ -243,7 +240,7 @@ class Threads:
         if outcomes is None or outcomes.loop is not loop:
             outcomes = self._outcomes = _Outcomes(loop)
         done: _Done = loop.create_future()
-        call = _Call(function, contextvars.copy_context(), done, outcomes)
+        call = function, contextvars.copy_context(), done, outcomes
         if self._quick < _QUICK_CALLS:
             self._take_thread()
             self._calls.append(call)
@@ -317,12 +314,12 @@ class Threads:
 
     def _make(self, call: _Call) -> _Call | None:
         """Make a call, and return the next one."""
+        function, context, done, outcomes = call
         begun = time.perf_counter()
-        result, raised = call.context.run(_outcome, call.function)
+        result, raised = context.run(_outcome, function)
         seconds = time.perf_counter() - begun
         self._quick = self._quick + 1 if seconds < _QUICK_SECONDS else 0
-        outcomes = call.outcomes
-        outcomes.add(call.done, (result, raised, seconds))
+        outcomes.add(done, (result, raised, seconds))
         if outcomes is self._awaited:
             return self._next()
         if self._calls:

@@ -162,6 +162,7 @@ class _Crew:
         self._quarantines = evaluation.quarantines or Quarantines(today())
         self._spending = spending
         self._yielding = _CooperativeYield()
+        self._begun = 0
         self._workers: set[asyncio.Task[None]] = set()
         self._unscored = asyncio.Semaphore(limits.MAX_UNSCORED_CASES)
         self._context = contextvars.copy_context()
@@ -185,6 +186,7 @@ class _Crew:
     async def _run_cases(self) -> None:
         try:
             for item in self._items:
+                self._begun = number = self._begun + 1
                 begun, delays = time.monotonic(), DELAYS.get()
                 result = await self._work(item)
                 if isinstance(result, UnscoredCase):
@@ -196,7 +198,8 @@ class _Crew:
                 seconds = time.monotonic() - begun
                 if seconds > limits.INSTANT_SECONDS and seconds - DELAYS.get() + delays > limits.INSTANT_SECONDS:
                     await self._writer.committed()
-                if self._yielding.is_due():
+                # If another worker began a case meanwhile, this one has waited, and asks its next question at once.
+                if number == self._begun and self._yielding.is_due():
                     await self._yielding.wait()
                 if self._writer.failure is not None:
                     return

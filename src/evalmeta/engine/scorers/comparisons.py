@@ -102,8 +102,10 @@ def comparison_scorer(
             wanted = next(parameter.value for parameter in expectation.parameters if parameter.name == "expected")
             return _without_value(expectation, error, expected=wanted)
         counted = actual[:1] if matches == "first" else actual
-        comparisons = [compare(operator, value, expected[0]) for value in counted]
-        decisive = deciding_comparison(comparisons, len(actual), matches, called=called)
+        decisive = compare(operator, actual[0], expected[0])
+        if len(actual) > 1:
+            comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
+            decisive = deciding_comparison(comparisons, len(actual), matches, called=called)
         explanation = decisive.explanation
         if len(expected) > 1:
             explanation += f"; the reference of expected has {len(expected)} matches: the first counts"
