@@ -66,6 +66,16 @@ def test_rules_and_doubles_of_agents_are_no_other_files_and_those_of_nothing_are
     assert "3 files were not tests: actions/Car_Shop/notify.yaml, actions/notifi.yaml, rules/Bike_Shops.yaml" in told
 
 
+def test_settings_that_are_not_valid_below_a_folder_do_not_keep_its_tests_from_being_checked(
+    project: Path, evalmeta: Evalmeta
+) -> None:
+    (project / "below/rules").mkdir(parents=True)
+    (project / "below/rules/Desk.yaml").write_text("rules: []\n")
+    (project / "below/evalmeta.toml").write_text("a = [\n")
+    checked = evalmeta("validate", ".")
+    assert (checked.code, "below/rules/Desk.yaml" in checked.err) == (0, True), checked.err
+
+
 def test_settings_of_the_name_come_before_the_agent_of_the_project(project: Path, evalmeta: Evalmeta) -> None:
     (project / "evalmeta.toml").write_text('[subjects.Bike_Shop]\nadapter = "python"\ntarget = "other:answer"\n')
     (project / "other.py").write_text('def answer(question):\n    return "I am another agent"\n')

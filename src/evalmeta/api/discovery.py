@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections import ChainMap
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from evalmeta import limits
-from evalmeta.errors import EvalmetaError, FormatError, InvalidMetadata, NotFound, ProjectError, Suggestion
+from evalmeta.errors import (
+    EvalmetaError,
+    FormatError,
+    InvalidMetadata,
+    NotFound,
+    ProjectError,
+    SettingsError,
+    Suggestion,
+)
 from evalmeta.formats.document import SPEC_NAMES, TABLE_NAMES, Document, Reading, read_bytes, reading_of
 from evalmeta.formats.files import format_of, kind_of_file, read_document
 from evalmeta.formats.registry import FileKind, settings_files
@@ -123,12 +132,11 @@ def _agent_inputs(paths: Iterable[Path]) -> set[str]:
     inputs: set[str] = set()
     agents: dict[Path, AgentFiles] = {}
     for folder, files in by_folder.items():
-        try:
+        # A project below the searched folder may have settings that are not valid.
+        with suppress(ProjectError, SettingsError):
             project = find_project(folder)
-        except ProjectError:
-            continue
-        known = agents.setdefault(project.root, agents_of(project))
-        inputs.update(str(file) for file in files if known.reads(file.relative_to(project.root)))
+            known = agents.setdefault(project.root, agents_of(project))
+            inputs.update(str(file) for file in files if known.reads(file.relative_to(project.root)))
     return inputs
 
 
