@@ -25,14 +25,14 @@ NPM := $(shell command -v npm)
 PROMPTFOO := $(VENV)/promptfoo/ready
 NODE_MATERIAL := $(if $(NPM),$(SARIF_SCHEMA) $(CLIENTS) $(PROMPTFOO))
 NOT_NPM := $(if $(NPM),,and not npm)
-# What tests need that `make test` leaves out.
-ENVIRONMENTS := $(addprefix $(VENV)/,ready peers/ready) $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)
 # Likewise for Chromium and the tests marked browser.
 NOT_BROWSER := $(if $(shell command -v chromium),,and not browser)
 # Likewise for Postgres, of which distributions have only a wrapper on the path, and the tests marked postgres.
 POSTGRES := $(wildcard /usr/lib/postgresql/*/bin/postgres)$(shell command -v postgres)
 POOL := $(wildcard /usr/sbin/pgbouncer)$(shell command -v pgbouncer)
 NOT_POSTGRES := $(if $(and $(POSTGRES),$(POOL)),,and not postgres)
+# What tests need that `make test` leaves out.
+ENVIRONMENTS := $(addprefix $(VENV)/,ready peers/ready) $(PYTHON_CLIENTS) $(PYTHON_TOOLS) $(ADK) $(MLFLOW) $(S3_SERVER) $(RAY) $(CI_SCHEMAS) $(NODE_MATERIAL)
 # What a shared store must do as the file of SQLite does it.
 ON_POSTGRES := tests/store tests/org tests/viewer tests/api/runs tests/api/judging tests/api/evaluating
 # One process more than cores, as many tests wait for other programs. A single file or test runs without this, in one
@@ -78,12 +78,15 @@ thorough-tests: $(ENVIRONMENTS)
 		$(AGAIN) -m "$(THOROUGH) $(NOT_NPM) $(NOT_BROWSER) $(NOT_POSTGRES)"
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=pooled $(PYTEST) $(ON_POSTGRES) || EVALMETA_TESTS_ON=pooled $(AGAIN) $(ON_POSTGRES))
 
-# In CI, broken code, which tests must notice; the store directly on Postgres; the property tests with all their examples; the three validators on 10,000 documents of each
-# type; damaged inputs for all that reads untrusted input.
+# In CI, broken code, which tests must notice. Then the store directly on Postgres; as many killed suites and examples of
+# property tests as there are; the three validators on 10,000 documents of each type; damaged inputs for all that reads
+# untrusted input.
 more-examples: $(VENV)/ready
 	$(if $(IN_CI),$(PYTEST) -m slow tests/breaks || $(AGAIN) -m slow tests/breaks)
 	$(if $(NOT_POSTGRES),,EVALMETA_TESTS_ON=direct $(PYTEST) tests/store tests/org || EVALMETA_TESTS_ON=direct $(AGAIN) tests/store tests/org)
-	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)" || EVALMETA_EXAMPLES=250 $(AGAIN) -m "hypothesis"
+	EVALMETA_EXAMPLES=250 $(PYTEST) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)" || \
+		EVALMETA_EXAMPLES=250 $(AGAIN) -m "hypothesis $(NOT_NPM) $(NOT_POSTGRES)"
+	EVALMETA_EXAMPLES=250 $(BIN)/pytest -m slow tests/cli/test_suites_killed.py
 	EVALMETA_EXAMPLES=10000 $(PYTEST) -m hypothesis tests/validation/test_agreement.py -k same_verdict
 	$(MAKE) fuzz INPUTS=100000
 

@@ -68,7 +68,7 @@ class FailureLines:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Run a test that the command line names by its id, also when it is marked slow."""
+    """Run a test that the command line names by its id, also when it is marked slow; name failed tests at once."""
     if any("::" in argument for argument in config.args):
         config.option.markexpr = ""
     config.pluginmanager.register(FailureLines(config))

@@ -160,6 +160,8 @@ def test_without_a_token_nothing_but_the_versions_is_answered(org: Organization,
     reply = send(org, method, PARAMETER.sub("66.0", path), json={})
     expected = {200} if path in {"/services/data", OPENAPI_PATH} else {401, 404}
     assert reply.status_code in expected, reply.text
+    if reply.status_code >= 400:
+        ERRORS[operation].validate(reply.json())
 
 
 def error_validators() -> dict[str, Draft202012Validator]:

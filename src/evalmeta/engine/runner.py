@@ -162,7 +162,7 @@ class _Crew:
         self._quarantines = evaluation.quarantines or Quarantines(today())
         self._spending = spending
         self._yielding = _CooperativeYield()
-        self._begun = 0
+        self._cases_begun = 0
         self._workers: set[asyncio.Task[None]] = set()
         self._unscored = asyncio.Semaphore(limits.MAX_UNSCORED_CASES)
         self._context = contextvars.copy_context()
@@ -186,7 +186,7 @@ class _Crew:
     async def _run_cases(self) -> None:
         try:
             for item in self._items:
-                self._begun = number = self._begun + 1
+                self._cases_begun = number = self._cases_begun + 1
                 begun, delays = time.monotonic(), DELAYS.get()
                 result = await self._work(item)
                 if isinstance(result, UnscoredCase):
@@ -199,7 +199,7 @@ class _Crew:
                 if seconds > limits.INSTANT_SECONDS and seconds - DELAYS.get() + delays > limits.INSTANT_SECONDS:
                     await self._writer.committed()
                 # If another worker began a case meanwhile, this one has waited, and asks its next question at once.
-                if number == self._begun and self._yielding.is_due():
+                if number == self._cases_begun and self._yielding.is_due():
                     await self._yielding.wait()
                 if self._writer.failure is not None:
                     return

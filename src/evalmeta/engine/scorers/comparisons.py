@@ -101,10 +101,10 @@ def comparison_scorer(
         except NoValue as error:
             wanted = next(parameter.value for parameter in expectation.parameters if parameter.name == "expected")
             return _without_value(expectation, error, expected=wanted)
-        counted = actual[:1] if matches == "first" else actual
         decisive = compare(operator, actual[0], expected[0])
         if len(actual) > 1:
-            comparisons = [decisive, *(compare(operator, value, expected[0]) for value in counted[1:])]
+            others = () if matches == "first" else actual[1:]
+            comparisons = [decisive, *(compare(operator, value, expected[0]) for value in others)]
             decisive = deciding_comparison(comparisons, len(actual), matches, called=called)
         explanation = decisive.explanation
         if len(expected) > 1:
